@@ -71,3 +71,14 @@ function(graphc_use_mocks target)
   target_compile_definitions(${target} PRIVATE
     GRAPHC_MOCK_FOLDER="$<TARGET_FILE_DIR:graphc_mock_driver>")
 endfunction()
+
+# graphc_use_mpi(target): a test of ranks, with the module graphc_mpi where it is built
+# (tests/testing/mpirun.h).
+function(graphc_use_mpi target)
+  set(has_mpi false)
+  if(TARGET graphc_mpi)
+    set(has_mpi true)
+    add_dependencies(${target} graphc_mpi)
+  endif()
+  target_compile_definitions(${target} PRIVATE GRAPHC_HAS_MPI=${has_mpi})
+endfunction()

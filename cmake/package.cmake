@@ -13,6 +13,10 @@ target_compile_features(graphc INTERFACE cxx_std_20)
 target_include_directories(graphc INTERFACE
   $<BUILD_INTERFACE:${CMAKE_BINARY_DIR}/include>
   $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+# Where Ranks::world() finds the module of MPI from a program of a user's.
+target_compile_definitions(graphc INTERFACE
+  $<BUILD_INTERFACE:GRAPHC_MODULES="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}">
+  $<INSTALL_INTERFACE:GRAPHC_MODULES="$<INSTALL_PREFIX>/${CMAKE_INSTALL_LIBDIR}/graphc">)
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/include/graphc/graphc.h
   CONTENT "// SPDX-License-Identifier: Apache-2.0\n#pragma once\n#include \"frontend/graphc.h\"\n")
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/graphc-config-version.cmake

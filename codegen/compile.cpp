@@ -39,6 +39,23 @@ GraphPtr form_kernels_for(const GraphPtr& graph, const CompileOptions& options,
   return run_passes(graph, pipeline, options, report);
 }
 
+GraphPtr graph_of_rank(const GraphPtr& graph, const CompileOptions& options,
+                       CompileReport& report) {
+  const RankOptions& ranks = options.ranks;
+  if (ranks.count == 1 && ranks.shards <= 1) return graph;
+  PassUse use{&passes::replicate, {}};
+  use.options.set("ranks", std::to_string(ranks.count));
+  use.options.set("rank", std::to_string(ranks.rank));
+  if (ranks.shards > 0) use.options.set("shards", std::to_string(ranks.shards));
+  std::string axes;
+  for (const int axis : ranks.axes) {
+    if (!axes.empty()) axes += '+';
+    axes += axis < 0 ? "whole" : std::to_string(axis);
+  }
+  if (!axes.empty()) use.options.set("axes", axes);
+  return run_passes(graph, {use}, options, report);
+}
+
 void clear_code_caches() {
   for (const Target* target : all_targets()) {
     if (target->clear_code_cache != nullptr) target->clear_code_cache();
@@ -63,7 +80,7 @@ std::unique_ptr<Executable> compile(const GraphPtr& graph, const Target& target,
   if (const std::string reason = target.unavailable(); !reason.empty())
     throw resource_error("target '{}' cannot run here: {}", target.name, reason);
   if (options.verify) verify(*graph);
-  auto executable = target.compile(graph, options, report);
+  auto executable = target.compile(graph_of_rank(graph, options, report), options, report);
   report.lap(&CompileReport::allocate_s);
   return executable;
 }

@@ -14,10 +14,20 @@
 #include "passes/pass.h"
 #include "runtime/clock.h"
 #include "runtime/executable.h"
+#include "runtime/ranks/ranks.h"
 
 namespace graphc::core {
 
 struct Target;
+
+/// The ranks among whom the batch of a graph is shared out (passes/replicate/replicate.h).
+struct RankOptions {
+  int count = 1, rank = 0;
+  int shards = 0;              ///< see Replication::shards
+  std::vector<int> axes = {};  ///< see Replication::axes
+  /// Whoever communicates, with as many ranks. Null: what is compiled cannot run, only be shown.
+  std::shared_ptr<Ranks> engine = nullptr;
+};
 
 /// Options of a compilation: those shared by several targets, then those of one target. A target
 /// refuses a value that it does not support.
@@ -44,6 +54,7 @@ struct CompileOptions {
   /// in the folder of GRAPHC_CACHE (runtime/files/file_cache.h).
   bool disk_cache = true;
   bool verify = true;  ///< check the graph before and after every pass
+  RankOptions ranks;
   /// Options of a single target; the other targets ignore them.
   CpuOptions cpu;
   CudaOptions cuda;
@@ -94,6 +105,10 @@ struct CompileReport {
 /// target does not support, ErrorKind::resource when the target cannot run here.
 std::unique_ptr<Executable> compile(const GraphPtr& graph, const Target& target,
                                     const CompileOptions& options, CompileReport& report);
+
+/// The graph that is compiled for one of the ranks; the graph itself where there is one rank and
+/// one shard. Throws what replicated() of passes/replicate/replicate.h throws.
+GraphPtr graph_of_rank(const GraphPtr& graph, const CompileOptions& options, CompileReport& report);
 
 /// Runs passes for a target and records their times and remarks in the report.
 GraphPtr run_passes(const GraphPtr& graph, const Pipeline& pipeline, const CompileOptions& options,

@@ -78,6 +78,9 @@ struct Machine {
   MatrixTile matrix_tile;  ///< of products that use matrix tiles
   /// Lowers nodes that the target implements without nests; null: there are none.
   LowerExternal lower_external = nullptr;
+  /// Sums over ranks that begin one after another are one operation up to this size: about what a
+  /// network moves in the time that an operation takes to begin.
+  int64_t bucket_bytes = 1 << 20;
 
   /// The rule that chooses tiles: a target's own, or that of machines with vectors.
   TileShape (*tile_of)(const Machine& machine, const NestProgram& program) = vector_tile;

@@ -10,6 +10,7 @@
 #include "frontend/progress.h"
 #include "frontend/tensorboard.h"
 #include "runtime/files/files.h"
+#include "runtime/ranks/agree.h"
 
 namespace graphc::core {
 namespace {
@@ -93,6 +94,17 @@ class Fit {
   void save() {
     if (!options_.checkpoint.empty()) last_.save();
   }
+  /// The session's ranks, or null for one.
+  Ranks* ranks() const {
+    Ranks* const ranks = session_.options().ranks.get();
+    return ranks != nullptr && ranks->count() > 1 ? ranks : nullptr;
+  }
+  bool is_first() const { return ranks() == nullptr || ranks()->rank() == 0; }
+  /// Calls a function that writes files, on rank 0; an error of it is that of all ranks.
+  void write(const std::function<void()>& function) const {
+    if (ranks() == nullptr) return function();
+    on_first(*ranks(), function);
+  }
 
   Session& session_;
   const FitOptions& options_;
@@ -145,7 +157,7 @@ void Fit::expect_goes_on_here(bool resumed) {
 }
 
 void Fit::begin() {
-  if (options_.progress) progress_.emplace();
+  if (options_.progress && is_first()) progress_.emplace();
   const bool resumed = !options_.checkpoint.empty() && last_.resume();
   expect_goes_on_here(resumed);
   const At from = at();
@@ -154,11 +166,13 @@ void Fit::begin() {
                                    from.epoch, from.step));
   if (from.epoch >= options_.epochs && progress_)
     progress_->message(fmt::format("all {} epochs are done", options_.epochs));
-  keep_rows(options_.curve, from.epoch);
-  curve_.emplace(options_.curve, options_.validate
-                                     ? std::vector<std::string>{"epoch", "loss", "validation"}
-                                     : std::vector<std::string>{"epoch", "loss"});
-  board_.emplace(options_.tensorboard);
+  std::vector<std::string> columns{"epoch", "loss"};
+  if (options_.validate) columns.emplace_back("validation");
+  write([&] {
+    keep_rows(options_.curve, from.epoch);
+    curve_.emplace(options_.curve, columns);
+    board_.emplace(options_.tensorboard);
+  });
 }
 
 bool Fit::step(const std::vector<int64_t>& samples, int64_t steps) {
@@ -184,9 +198,11 @@ bool Fit::step(const std::vector<int64_t>& samples, int64_t steps) {
                      .step = now.step},
                     {{"loss", loss}});
   }
-  board_->add(now.step, {{"loss", loss}});
+  if (!options_.tensorboard.empty()) write([&] { board_->add(now.step, {{"loss", loss}}); });
   if (options_.after_step) options_.after_step({now.epoch, now.done, steps, now.step, loss});
   report_.stopped = options_.stop && options_.stop();
+  if (options_.stop && ranks() != nullptr)
+    report_.stopped = any_of_ranks(*ranks(), report_.stopped);
   const bool due = options_.checkpoint_every > 0 && now.step % options_.checkpoint_every == 0;
   // The end of an epoch saves as well, after its validation.
   if ((due && now.done < steps) || report_.stopped) save();
@@ -240,10 +256,10 @@ void Fit::observe_epoch() {
   if (done.validation) figures.emplace_back("validation", *done.validation);
   std::vector<double> row{double(now.epoch + 1)};
   for (const auto& [name, number] : figures) row.push_back(number);
-  curve_->add(row);
+  write([&] { curve_->add(row); });
   if (progress_) progress_->epoch({.epoch = now.epoch, .step = now.step}, figures);
   figures[0].first = "epoch_loss";
-  board_->add(now.step, figures);
+  write([&] { board_->add(now.step, figures); });
   report_.loss = done.loss;
   report_.validation = done.validation.value_or(kNoMeasurement);
   settings_.set(settings.numbers());

@@ -114,6 +114,10 @@ struct FitReport {
 /// throws at the end of an epoch, all states except parameters and optimizer states are restored to
 /// their values before the validation, so that the next call repeats it.
 ///
+/// With the ranks of several processes in the session (SessionOptions::ranks), all call it alike:
+/// rank 0 alone writes the files, which the others read when a training is resumed, and shows the
+/// progress; `stop` of any rank stops all.
+///
 /// Throws ErrorKind::input, at `where`, for options that contradict each other or the training that
 /// is resumed, and for a graph without a loss; ErrorKind::check if a loss is not finite; and
 /// whatever the session and the files throw.

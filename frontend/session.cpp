@@ -7,6 +7,7 @@
 #include "frontend/finite.h"
 #include "frontend/initial_draw.h"
 #include "frontend/initializers.h"
+#include "frontend/rank_options.h"
 #include "frontend/remarks.h"
 #include "frontend/timeline.h"
 #include "frontend/trace.h"
@@ -76,9 +77,13 @@ Session::Session(Model& model, SessionOptions options)
     throw input_error({}, "SessionOptions: traced_runs is at least 0: found {}",
                       options_.traced_runs);
   }
+  const bool first = options_.ranks == nullptr || options_.ranks->rank() == 0;
   if (!options_.announce) {
-    options_.announce = [](const std::string& line) { write_message(line); };
+    options_.announce = [first](const std::string& line) {
+      if (first) write_message(line);
+    };
   }
+  check_ranks(options_);
 }
 
 Session::~Session() = default;
@@ -241,11 +246,25 @@ GivenTypes Session::traced_types(GivenTypes types) const {
   return types;
 }
 
-std::unique_ptr<Executable> Session::made(const GraphPtr& graph, CompileReport& report) const {
+std::unique_ptr<Executable> Session::made(const GraphPtr& graph, CompileReport& report,
+                                          RankOptions ranks) const {
   CompileOptions options = options_.compile;
+  options.ranks = std::move(ranks);
   options.cpu.arena = arena_;
   options.cuda.check_finite = options_.check_finite;
   return graphc::core::compile(graph, *target_, options, report);
+}
+
+RankOptions Session::ranks_for(const TracedGraph& traced) {
+  if (batch_is_odd(options_, traced) &&
+      not_shared_.emplace(traced.graph->name(), traced.extents.at(options_.batch)).second) {
+    options_.announce(
+        fmt::format("remark: every rank computes graph {} whole: {} {} is not "
+                    "divided by {}",
+                    traced.graph->name(), options_.batch, traced.extents.at(options_.batch),
+                    shards_text(options_)));
+  }
+  return rank_options(options_, traced);
 }
 
 Session::Compiled& Session::compiled(std::string_view graph, const GivenTypes& inputs) {
@@ -274,7 +293,7 @@ Session::Compiled& Session::compiled(std::string_view graph, const GivenTypes& i
   }
   if (options_.check_finite) now.traced = traced.graph;
   DrawsBeside draws(plain_draws(*traced.graph));
-  now.executable = made(traced.graph, now.report);
+  now.executable = made(traced.graph, now.report, ranks_for(traced));
   draws.finish();
   const Signature& signature = now.executable->signature();
   for (const Argument& state : signature.states) now.states.push_back(&stored(state.name, &draws));

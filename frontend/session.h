@@ -20,6 +20,7 @@
 #include "frontend/one_thread.h"
 #include "frontend/round_up.h"
 #include "runtime/files/trace_file.h"
+#include "runtime/ranks/ranks.h"
 #include "runtime/state_store.h"
 
 namespace graphc::core {
@@ -52,7 +53,18 @@ struct SessionOptions {
   /// Receives one line when a graph is compiled for further shapes, for each loop that is not one
   /// recurrent kernel (with the reason), and for a state whose first value took more than a second
   /// to draw. Default: writes to stderr.
+  /// With several ranks, those other than 0 announce nothing by default.
   std::function<void(const std::string& line)> announce;
+  /// Whoever trains the model together with this process; null: nobody. Every rank makes the same
+  /// calls with the same inputs, those of the whole batch, and gets the same results: the session
+  /// computes its own rows and exchanges sums with the others. States
+  /// are whole on every rank. A graph without the dim `batch`, or whose batch the ranks do not
+  /// divide, is computed whole by every rank; the latter is announced.
+  std::shared_ptr<Ranks> ranks;
+  /// A power of two that the ranks divide: gradients are summed by as many shards of the batch, and
+  /// no bit depends on how many ranks there are. 0: as many shards as ranks.
+  int shards = 0;
+  std::string batch = "batch";  ///< the dim of inputs that ranks share out
 };
 
 /// Selects one of several results: an index, negative from the end, or the result's name.
@@ -161,7 +173,8 @@ class Session {
 
   /// Writes parameters and buffers, or every state (Saving), to a safetensors file, atomically;
   /// including values that load() keeps for states to come. The metadata record which of them
-  /// graphs declare when they are traced. Throws ErrorKind::resource if the file cannot be written.
+  /// graphs declare when they are traced. With several ranks, all call it and rank 0 writes. Throws
+  /// ErrorKind::resource if the file cannot be written.
   void save(const std::string& path, Saving saving = Saving::model);
   /// Reads the states in a safetensors file. Throws ErrorKind::input, before changing anything, if
   /// a type differs or, unless `loading` is partial, if the file lacks a parameter or a buffer or
@@ -202,7 +215,10 @@ class Session {
   GivenTypes traced_types(GivenTypes types) const;
   Compiled& compiled(std::string_view graph, const GivenTypes& inputs);
   /// The graph compiled with the session's options, in the session's arena.
-  std::unique_ptr<Executable> made(const GraphPtr& graph, CompileReport& report) const;
+  std::unique_ptr<Executable> made(const GraphPtr& graph, CompileReport& report,
+                                   RankOptions ranks = {}) const;
+  /// Among whom the batch of a graph is shared out; announces one that is not.
+  RankOptions ranks_for(const TracedGraph& traced);
   /// Runs the executable; records the run in the trace if there is one.
   void run_traced(Compiled& graph, const std::vector<Tensor>& inputs);
   void announce(const Compiled& before, const Compiled& now) const;
@@ -242,6 +258,8 @@ class Session {
   std::weak_ptr<const void> model_lives_;
   std::shared_ptr<const void> alive_ = std::make_shared<int>();
   SessionOptions options_;
+  /// Graphs and extents of `batch` that are announced as not shared out.
+  std::set<std::pair<std::string, int64_t>> not_shared_;
   std::set<std::string> unmet_;  ///< dims of `round_up` that no graph has had so far
   const Target* target_;
   std::shared_ptr<Arena> arena_;  ///< shared by all its graphs, which run one at a time

@@ -8,6 +8,7 @@
 #include "ir/spelling.h"
 #include "ir/utf8.h"
 #include "runtime/files/safetensors.h"
+#include "runtime/ranks/agree.h"
 
 namespace graphc::core {
 namespace {
@@ -162,7 +163,9 @@ void Session::save(const std::string& path, Saving saving) {
     if (awaited.kind != KindInFile::unknown) says.by_graphs.emplace(name, awaited.kind);
   }
   says.write(content.metadata);
-  write_safetensors(path, content);
+  const auto write = [&] { write_safetensors(path, content); };
+  if (options_.ranks == nullptr) return write();
+  on_first(*options_.ranks, write);
 }
 
 void refuse_differences(const LoadReport& report, const std::string& path, std::string_view what) {

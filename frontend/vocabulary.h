@@ -77,6 +77,7 @@ using core::npy;
 using core::Outputs;
 using core::Precision;
 using core::precision_named;
+using core::Ranks;
 using core::Results;
 using core::Runner;
 using core::save;

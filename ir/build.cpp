@@ -366,6 +366,19 @@ std::pair<Value, Value> merge_rows(Value indices, Value rows, Where where) {
   return {node.result(0), node.result(1)};
 }
 
+Values all_reduce(Values values, int64_t ranks, Where where) {
+  const Node& node =
+      apply(ops::all_reduce, {values.begin(), values.end()}, {{"ranks", ranks}}, {}, where);
+  Values results;
+  for (int i = 0; i < node.results(); ++i) results.push_back(node.result(i));
+  return results;
+}
+
+Value all_gather(Value x, int axis, int64_t ranks, int64_t rank, Where where) {
+  return apply1(ops::all_gather, {x}, {{"axis", int64_t(axis)}, {"rank", rank}, {"ranks", ranks}},
+                where);
+}
+
 Value sum_to(Value x, const Shape& shape) {
   if (x.shape() == shape) return x;
   const int extra = x.shape().rank() - shape.rank();

@@ -224,6 +224,10 @@ Value scatter(Value base, Value indices, Value rows, Where where = Where::here()
 /// The distinct indices in ascending order, padded with -1, and the sum of the rows of each; see
 /// ops::merge_rows.
 std::pair<Value, Value> merge_rows(Value indices, Value rows, Where where = Where::here());
+/// The sums of values over the ranks; see ops::all_reduce.
+Values all_reduce(Values values, int64_t ranks, Where where = Where::here());
+/// The values of all ranks along an axis, in the graph of `rank`; see ops::all_gather.
+Value all_gather(Value x, int axis, int64_t ranks, int64_t rank, Where where = Where::here());
 /// Sums `x` down to `shape`, undoing a broadcast; returns `x` if the shapes are equal.
 Value sum_to(Value x, const Shape& shape);
 

@@ -69,8 +69,8 @@ std::unique_ptr<Plan> make_plan(const Graph& graph) {
 
 class Evaluator {
  public:
-  explicit Evaluator(Precision precision, Watch* watch = nullptr)
-      : precision_(precision), watch_(watch) {}
+  explicit Evaluator(Precision precision, Watch* watch = nullptr, RankExchange* ranks = nullptr)
+      : precision_(precision), watch_(watch), ranks_(ranks) {}
 
   /// The values of `wanted`; `arguments` are the graph's inputs, then its states.
   Arrays run(const Graph& graph, Arrays arguments, const Values& wanted) {
@@ -158,6 +158,7 @@ class Evaluator {
       return {std::move(distinct), std::move(sums)};
     }
     if (node.is(ops::check_labels)) return {check_labels_of(node, x[0])};
+    if (is_collective(node.op)) return collective_of(node, x, precision_, ranks_);
     if (node.is(ops::grad)) {
       throw input_error(node.where,
                         "grad: the evaluator does not differentiate: the pass autodiff replaces "
@@ -204,11 +205,13 @@ class Evaluator {
 
   Precision precision_;
   Watch* watch_;
+  RankExchange* ranks_;
   std::unordered_map<const Graph*, std::unique_ptr<Plan>> plans_;
 };
 
 Arrays run_graph(const Graph& graph, const std::vector<Literal>& inputs,
-                 const std::map<std::string, Literal>& states, Precision precision, Watch* watch) {
+                 const std::map<std::string, Literal>& states, Precision precision, Watch* watch,
+                 RankExchange* ranks) {
   GRAPHC_CHECK(precision == evaluated_precision(precision), "the evaluator has no precision '{}'",
                name_of(precision));
   const Values& wanted = graph.inputs();
@@ -231,7 +234,7 @@ Arrays run_graph(const Graph& graph, const std::vector<Literal>& inputs,
                                      fmt::format("state %{}", state.name())));
     if (watch != nullptr) watch->argument(state, arguments.back());
   }
-  return Evaluator(precision, watch).run(graph, std::move(arguments), graph.roots());
+  return Evaluator(precision, watch, ranks).run(graph, std::move(arguments), graph.roots());
 }
 
 }  // namespace
@@ -240,12 +243,13 @@ evaluation::Arrays evaluation::evaluate_watched(const Graph& graph,
                                                 const std::vector<Literal>& inputs,
                                                 const std::map<std::string, Literal>& states,
                                                 Precision precision, Watch& watch) {
-  return run_graph(graph, inputs, states, precision, &watch);
+  return run_graph(graph, inputs, states, precision, &watch, nullptr);
 }
 
 Evaluation evaluate(const Graph& graph, const std::vector<Literal>& inputs,
-                    const std::map<std::string, Literal>& states, Precision precision) {
-  const Arrays roots = run_graph(graph, inputs, states, precision, nullptr);
+                    const std::map<std::string, Literal>& states, Precision precision,
+                    RankExchange* ranks) {
+  const Arrays roots = run_graph(graph, inputs, states, precision, nullptr, ranks);
   Evaluation evaluation;
   const size_t results = graph.results().size();
   for (size_t i = 0; i < results; ++i) {

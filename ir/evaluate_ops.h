@@ -79,6 +79,9 @@ Array scatter_of(const Node& node, const Array& base, const Array& indices, cons
 /// The distinct indices and the sums of their rows.
 std::pair<Array, Array> merge_rows_of(const Node& node, const Array& indices, const Array& rows,
                                       Precision precision);
+/// The results of `all_reduce` and `all_gather`; without `ranks` there is one rank.
+Arrays collective_of(const Node& node, ArrayOperands operands, Precision precision,
+                     RankExchange* ranks);
 /// The labels, checked to be classes.
 Array check_labels_of(const Node& node, const Array& labels);
 

@@ -70,4 +70,9 @@ namespace ops {
 #undef GRAPHC_OP
 }  // namespace ops
 
+/// Whether ranks exchange values: all of them do it, in one order.
+inline bool is_collective(const Op& op) {
+  return &op == &ops::all_reduce || &op == &ops::all_gather;
+}
+
 }  // namespace graphc::core

@@ -81,6 +81,8 @@ struct TrainEvent {
   std::vector<Metric> metrics;        ///< on data: "train_perplexity", "valid_loss", ...
   std::string text;                   ///< of a sample; why training ended early
   std::vector<TrainLine> lines = {};  ///< at the end: the forecast and the truth
+  /// For an epoch of several ranks: the seconds that each waited for others.
+  std::vector<double> waited_s = {};
 
   /// The metric with that name, if present.
   std::optional<double> metric(std::string_view name) const;
@@ -96,8 +98,10 @@ struct TrainOptions {
   int64_t patience = 0;  ///< stop after this many validations without a better loss; 0: never
   std::function<void(const TrainEvent&)> report;  ///< receives every event
   std::function<bool()> stop;  ///< called after every step; true ends the training
-  TrainPosition from;          ///< where to resume: a position passed to `save`
-  Notes notes;                 ///< and its notes; a model refuses notes that do not match its data
+  /// Called once, when the data are read and before the first step, with the notes of the training.
+  std::function<void(const Notes&)> begins;
+  TrainPosition from;  ///< where to resume: a position passed to `save`
+  Notes notes;         ///< and its notes; a model refuses notes that do not match its data
   /// For a training initialised with the parameters of another one: that training's notes, whose
   /// vocabulary or table layout applies here too.
   Notes init;

@@ -37,7 +37,9 @@ class Training {
         epochs_(options.epochs.value_or(epochs_of_recipe)),
         notes_(std::move(notes)),
         unit_(unit),
-        at_(options.from) {}
+        at_(options.from) {
+    if (options_.begins) options_.begins(notes_);
+  }
 
   int64_t epochs() const { return epochs_; }
   const TrainPosition& position() const { return at_; }

@@ -174,6 +174,7 @@ bool is_heavy(const Node& node) {
         &ops::merge_rows, &ops::check_labels, &ops::scan, &ops::kernel}) {
     if (node.is(*op)) return true;
   }
+  if (is_collective(node.op)) return true;
   if (!is_composite(node.op)) return false;
   const GraphPtr body = body_of(node);
   return std::any_of(body->nodes().begin(), body->nodes().end(), is_heavy);

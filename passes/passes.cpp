@@ -9,6 +9,7 @@ namespace {
 constexpr const Pass* listed_passes[] = {
     &passes::autodiff,      //
     &passes::chunk,         //
+    &passes::collectives,   //
     &passes::cse,           //
     &passes::expand,        //
     &passes::fuse,          //
@@ -18,6 +19,7 @@ constexpr const Pass* listed_passes[] = {
     &passes::precision,     //
     &passes::reductions,    //
     &passes::remat,         //
+    &passes::replicate,     //
     &passes::reroll,        //
     &passes::simplify,      //
     &passes::sparse_rows,   //

@@ -11,6 +11,7 @@ namespace graphc::core {
 namespace passes {
 extern const Pass autodiff;
 extern const Pass chunk;
+extern const Pass collectives;
 extern const Pass cse;
 extern const Pass expand;
 extern const Pass fuse;
@@ -20,6 +21,7 @@ extern const Pass pack_matmuls;
 extern const Pass precision;
 extern const Pass reductions;
 extern const Pass remat;
+extern const Pass replicate;
 extern const Pass reroll;
 extern const Pass simplify;
 extern const Pass sparse_rows;

@@ -24,23 +24,25 @@ constexpr Variant variants[] = {
     // One kernel per op in the loop.
     {"basic",
      "simplify,cse,"
-     "remat,autodiff,expand,simplify,cse,sparse-rows",
+     "remat,autodiff,expand,collectives,simplify,cse,sparse-rows",
      "reductions,simplify,fuse{single=true}"},
     // The same with loops unrolled.
     {"unrolled",
      "simplify,cse,"
-     "remat,autodiff,expand,simplify,cse,"
+     "remat,autodiff,expand,collectives,simplify,cse,"
      "unroll{full=true},simplify,cse,sparse-rows",
      "reductions,simplify,fuse{single=true}"},
     // Distributed loops: the form from which kernels are planned.
     {"fused",
      "reroll,simplify,cse,pack-matmuls,simplify,cse,hoist,simplify,cse,outline,"
-     "remat,autodiff,expand,simplify,cse,hoist,unroll{auto},simplify,cse,sparse-rows,chunk",
+     "remat,autodiff,expand,simplify,cse,hoist,unroll{auto},simplify,cse,collectives,simplify,cse,"
+     "sparse-rows,chunk",
      "reductions,simplify,cse,fuse", false, true},
     // The same, except for recurrent layers that a library has.
     {"cudnn",
      "reroll,simplify,cse,pack-matmuls,simplify,cse,hoist,simplify,cse,outline{library},"
-     "remat,autodiff{library},expand{library},simplify,cse,hoist,simplify,cse,sparse-rows,chunk",
+     "remat,autodiff{library},expand{library},simplify,cse,hoist,simplify,cse,collectives,simplify,"
+     "cse,sparse-rows,chunk",
      "reductions,simplify,cse,fuse", true},
 };
 /// The faster of `fused` and `cudnn`; `fused` if a target has no library, and until that is known.

@@ -48,7 +48,7 @@ Value constant_of(const Literal& literal, Graph& to) {
 }
 
 bool may_be_folded(const Node& node) {
-  if (node.operands.empty() || !node.regions.empty()) return false;
+  if (node.operands.empty() || !node.regions.empty() || is_collective(node.op)) return false;
   if (node.is(ops::watch) || node.is(ops::stop_gradient) || node.is(ops::grad)) return false;
   for (const Type& type : node.types) {
     if (type.bytes() > largest_folded_bytes) return false;

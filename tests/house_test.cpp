@@ -89,11 +89,12 @@ std::vector<std::string> heading_faults(const SourceFile& file) {
 }
 
 /// Lines that do not belong: work put off, tests switched off or skipped for any other reason than
-/// a missing GPU, libnvrtc, clang++ or corpus.
+/// a missing GPU, libnvrtc, clang++, MPI or corpus.
 std::vector<std::string> content_faults(const SourceFile& file) {
   static const std::regex put_off(R"(\b(TO)DO\b|\bFIX(ME)\b|\bDIS(ABLED)_)");
   static const std::regex skip(R"(\bGTEST_(SKIP)\b)");
-  static const std::regex reason(R"lit(\(\) << "needs (a GPU|libnvrtc|clang|the corpus))lit");
+  static const std::regex reason(
+      R"lit(\(\) << "needs (a GPU|libnvrtc|clang|mpirun|MPICH|the corpus))lit");
   std::vector<std::string> faults;
   for (size_t i = 0; i < file.lines.size(); ++i) {
     const std::string& line = file.lines[i];

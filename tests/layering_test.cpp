@@ -94,6 +94,8 @@ const std::vector<Confined> confined = {
     // Builds with mutants give the definition to sources alone (cmake/graphc.cmake).
     {"mutants", std::regex(R"(ir/mutant\.h)"),
      [](const std::string& path) { return path.ends_with(".cpp"); }},
+    {"MPI", std::regex(R"(mpi\.h)"),
+     [](const std::string& path) { return path.starts_with("runtime/ranks/mpi/"); }},
     {"nanobind", std::regex(R"(nanobind/.*|Python\.h)"),
      [](const std::string& path) { return path.starts_with("frontend/python/src/"); }},
     {"protobuf", std::regex(R"(google/protobuf/.*|.*\.pb\.h)"),

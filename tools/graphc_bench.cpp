@@ -11,34 +11,24 @@
 #include "runtime/files/files.h"
 #include "runtime/streams.h"
 #include "tools/bench/bandwidth.h"
+#include "tools/bench/command_line.h"
 #include "tools/bench/measure.h"
 #include "tools/bench/messages.h"
 #include "tools/bench/peak_meter.h"
 #include "tools/bench/peers.h"
 #include "tools/bench/profile.h"
 #include "tools/bench/report.h"
+#include "tools/bench/scaling.h"
 #include "tools/bench/sweep.h"
 #include "tools/commands/commands.h"
-#include "tools/commands/compile_options.h"
 #include "tools/commands/describe.h"
 #include "tools/commands/paths.h"
-#include "tools/commands/validators.h"
+#include "tools/commands/ranks_option.h"
 #include "tools/commands/words.h"
 #include "tools/exit_code.h"
 
 namespace graphc::core::bench {
 namespace {
-
-struct Options {
-  std::string what, target, variants = "fused", unrolls = "auto", cache = "cold", json, peers;
-  std::vector<std::string> parameters, inputs;
-  CompileOptions compile;
-  commands::ArgumentOptions arguments;
-  commands::GivenOptions given;
-  Settings settings;
-  bool markdown = false, profile = false, bandwidth = false;
-  CLI::Option* repeat = nullptr;
-};
 
 using Subjects = std::vector<std::unique_ptr<Subject>>;
 
@@ -84,7 +74,8 @@ Subjects subjects_of(const Options& options) {
         continue;
       }
       if (!file) {
-        subjects.push_back(model_subject(options.what, assignments, options.target, compile));
+        subjects.push_back(
+            model_subject(options.what, assignments, options.target, compile, options.world));
         continue;
       }
       for (auto& subject : file_subjects(options.what, read, options.target, compile, arguments))
@@ -105,9 +96,11 @@ void write_json(const Options& options, const nlohmann::ordered_json& json) {
   }
 }
 
-/// Targets with threads compute on this machine's cores; its peak says nothing about other targets.
+/// Targets with threads compute on this machine's cores; its peak says nothing about other targets,
+/// nor about several ranks.
 std::unique_ptr<PeakMeter> meter_of(const Options& options, const Target& on, int64_t rows) {
   if (std::ranges::find(on.options, "threads") == on.options.end()) return nullptr;
+  if (options.world) return nullptr;
   return std::make_unique<PeakMeter>(options.compile.threads, rows, options.compile.precision);
 }
 
@@ -238,91 +231,60 @@ int bench(Options& options) {
   for (const std::unique_ptr<Subject>& subject : subjects) {
     rows.push_back(measure(*subject, options.settings, stop));
     check_kept(rows.back());
+    if (!options.is_first()) continue;
     show_progress(rows.back(), rows.size(), subjects.size());
     show_loops(rows.back());
   }
   stop();
+  if (!options.is_first()) return 0;
   const double peak = meter ? meter->best_gflops() : 0;
   show_speeds(rows, peak);
   check_fractions(rows, peak);
   return write_results(options, rows, peak, peers);
 }
 
-void add_options(CLI::App& app, Options& options) {
-  app.add_option(
-      "MODEL|FILE", options.what,
-      "a model (see `graphc models`), random-graph (nodes=1000 seed=0: a training graph for the "
-      "compiler's times), a .graph, .graphc, .pb, .pbtxt or .json file, or - for stdin");
-  app.add_option("PARAMETERS", options.parameters,
-                 "of the model: hidden=512,1024 steps=30; a list makes a row for each value");
-  app.add_option("--target", options.target, "what to compile for");
-  // One row per value; other tools take a single one.
-  options.given.watch("variant", app.add_option("--variant", options.variants,
-                                                "lists of passes, separated by commas")
-                                     ->capture_default_str());
-  commands::add_compile_options(app, options.compile, options.given, {"precision"});
-  options.given.watch(
-      "unroll",
-      app.add_option("--unroll", options.unrolls,
-                     "how loops are written out, separated by commas: auto, loop, full or a number "
-                     "of steps")
-          ->capture_default_str());
-  commands::add_compile_options(app, options.compile, options.given,
-                                {"threads", "remat", "memory", "placement", "products", "cpu"});
-  options.repeat = app.add_option("--repeat", options.settings.repeat,
-                                  "timed calls of each kind; a row stops after 20 seconds")
-                       ->check(commands::whole_number(1))
-                       ->capture_default_str();
-  app.add_option("--compilations", options.settings.compilations,
-                 "timed compilations; they stop after 2 seconds")
-      ->check(commands::whole_number(1))
-      ->capture_default_str();
-  commands::add_argument_options(app, options.inputs, options.arguments.scale);
-  app.add_option("--cache", options.cache, "kernel caches before a compilation: cold, disk or warm")
-      ->check(CLI::IsMember({"cold", "disk", "warm"}))
-      ->capture_default_str();
-  CLI::Option* markdown = app.add_flag("--markdown", options.markdown, "the table as Markdown");
-  CLI::Option* profile =
-      app.add_flag("--profile", options.profile,
-                   "instead, show what each kernel of a call takes, and the line it comes from");
-  app.add_option("--peers", options.peers,
-                 "then compare with these, separated by commas, as tools/peers does: torch, jax, "
-                 "tensorflow, onnxruntime; none is installed")
-      ->excludes(profile);
-  CLI::Option* bandwidth =
-      app.add_flag("--bandwidth", options.bandwidth,
-                   "without a model, measure how fast the machine reads from caches and memory");
-  // Everything except the options for threads and output format.
-  for (CLI::Option* option : app.get_options()) {
-    const std::string name = option->get_single_name();
-    const bool is_of_machine = name == "help" || name == "threads" || name == "markdown";
-    if (option != bandwidth && !option->get_positional() && !is_of_machine)
-      bandwidth->excludes(option);
-  }
-  app.add_option("--json", options.json, "write the results to a file; - is stdout, for the table")
-      ->excludes(markdown);
+/// Models training on several ranks from steps measured here.
+int scaling(Options& options) {
+  if (find_model(options.what) == nullptr) throw commands::no_model_or_file(options.what);
+  if (options.network.empty()) options.network = "ethernet-25";
+  if (options.target.empty()) options.target = targets::cpu.name;
+  if (options.compile.threads == 0) options.compile.threads = default_thread_count();
+  commands::chosen_target(options.target, options.compile, options.given);
+  options.compile.disk_cache = false;
+  const ScalingRequest request{.model = options.what,
+                               .parameters = options.parameters,
+                               .target = options.target,
+                               .compile = options.compile,
+                               .ranks = rank_counts(options.ranks),
+                               .network = network_named(options.network)};
+  const std::vector<ScaledRow> rows = model_scaling(request, options.settings);
+  if (options.json != "-") commands::write_stdout(table(rows, request, options.markdown));
+  write_json(options, to_json(rows, request));
+  return 0;
 }
 
-/// Options that print a description of the command line instead of doing anything else.
-void add_descriptions(CLI::App& app) {
-  app.formatter(commands::example_first());
-  app.footer("graphc-bench lstm-layer hidden=512,1024 --variant=basic,fused");
-  app.add_flag_callback(
-      "--man",
-      [&app] {
-        commands::write_stdout(commands::man_page(app, GRAPHC_VERSION));
-        throw CLI::Success();
-      },
-      "the manual page, as `man -l -` reads it");
-  const auto complete = [&app](const std::string& shell) {
-    const commands::Words words = commands::known_words();
-    commands::write_stdout(shell == "bash" ? commands::bash_completion(app, words)
-                                           : commands::zsh_completion(app, words));
-    throw CLI::Success();
-  };
-  app.add_option_function<std::string>("--completion", complete,
-                                       "a script that completes words in a shell")
-      ->check(CLI::IsMember({"bash", "zsh"}));
+/// Measures on the ranks of a launcher, or alone.
+int bench_on_ranks(Options& options) {
+  if (options.ranks != "on" && options.ranks != "off") return scaling(options);
+  if (!options.network.empty())
+    throw commands::usage_error(
+        "--network is of a model: wanted numbers of --ranks, such as 1,2,4");
+  const std::shared_ptr<Ranks> ranks = commands::launched_ranks(options.ranks);
+  if (ranks->count() == 1) return bench(options);
+  options.world = options.settings.ranks = ranks;
+  try {
+    if (options.profile || options.bandwidth || !options.peers.empty() ||
+        find_model(options.what) == nullptr)
+      throw commands::usage_error("{} ranks measure a model, without --profile and --peers",
+                                  ranks->count());
+    const std::string line = commands::ranks_text(*ranks, options.compile.threads);
+    if (options.is_first()) write_message(line);
+    return bench(options);
+  } catch (const Error& error) {
+    return commands::report_on_ranks(*ranks, error.kind() == ErrorKind::usage);
+  } catch (...) {
+    return commands::report_on_ranks(*ranks, false);
+  }
 }
 
 int run(int argc, char** argv) {
@@ -342,7 +304,7 @@ int run(int argc, char** argv) {
     write_message("error: " + commands::complaint(app, {argv + 1, argv + argc}, error));
     return int(ErrorKind::usage);
   }
-  return bench(options);
+  return bench_on_ranks(options);
 }
 
 }  // namespace

@@ -125,6 +125,8 @@ class LowerContext {
   /// and operands of nodes in the order in which their function has them.
   std::map<const Node*, int> external_pairs;
   std::map<const Node*, Address> external_operands;
+  /// The number of the next collective (codegen/lower/collectives.h).
+  int64_t collectives = 0;
 
  private:
   /// Memory for a value of several steps. Steps at multiples of large powers of two would all lie

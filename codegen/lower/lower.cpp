@@ -13,6 +13,7 @@
 #include "codegen/lower/rows.h"
 #include "codegen/lower/stored_part.h"
 #include "codegen/plan/memory.h"
+#include "codegen/plan/overlap.h"
 #include "codegen/plan/schedule.h"
 #include "codegen/plan/streaming_stores.h"
 #include "codegen/step/barriers.h"
@@ -232,6 +233,9 @@ void lower_node(LowerContext& context, const Node& node, ViewMap& views, ViewMap
     return;
   } else if (node.is(ops::kernel)) {
     lower_kernel(context, node, views, wanted);
+  } else if (is_collective(node.op)) {
+    throw input_error(node.where, "{}: {} does not communicate between ranks: target cpu does",
+                      node.op.name, context.machine().target);
   } else {
     throw input_error(node.where, "{}: {} has no kernel for it", node.op.name,
                       context.machine().target);
@@ -313,6 +317,7 @@ Plan lower(const Graph& graph, const Machine& machine) {
   for (size_t i = 0; i < graph.results().size(); ++i)
     context.copy_unless_there(views.get(graph.results()[i]), results[i], "result");
   assign_states(context, graph, views);
+  overlap_collectives(context.plan(), machine.bucket_bytes);
   int id = 0;
   number(context.plan().records, id);
   return std::move(context.plan());

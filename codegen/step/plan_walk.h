@@ -21,8 +21,7 @@ namespace graphc::core {
 ///     void barrier();  // a barrier of the workers who walk elsewhere
 ///     bool rows_apart(const LoopCall&, Range rows);  // all steps of rows; need not be there
 ///     void begin(const Record&);  // a phase that is no loop of phases; need not be there
-///
-/// It has no external calls: no machine that walks plans has them (Machine::lower_external).
+///     void external(const ExternCall&, int worker);  // need not be there
 template <typename Work>
 class PlanWalk {
  public:
@@ -69,13 +68,18 @@ class PlanWalk {
     std::visit(Cases{[&](const NestCall& call) { nest(record, call); },
                      [&](const PanelCall& call) { work_.panels(call, own(record)); },
                      [&](const TableCall& call) { work_.table(call, own(record)); },
-                     [](const ExternCall& call) {
-                       GRAPHC_CHECK(false, "%{}: a walk of a plan has no function {}", call.name,
-                                    call.function);
-                     },
+                     [&](const ExternCall& call) { external(call); },
                      [&](const LoopCall& loop) { run_loop(record, loop); },
                      [&](const BlockCall& block) { run_block(record, block); }},
                record.call);
+  }
+
+  void external(const ExternCall& call) {
+    if constexpr (requires { work_.external(call, worker_); }) {
+      work_.external(call, worker_);
+    } else {
+      GRAPHC_CHECK(false, "%{}: a walk of a plan has no function {}", call.name, call.function);
+    }
   }
 
   void nest(const Record& record, const NestCall& call) {

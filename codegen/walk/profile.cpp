@@ -21,6 +21,7 @@ std::string kind_of(const Record& record) {
   if (std::holds_alternative<PanelCall>(record.call)) return "panels";
   if (const auto* table = std::get_if<TableCall>(&record.call))
     return std::string(graphc::core::name_of(table->op));
+  if (const auto* call = std::get_if<ExternCall>(&record.call)) return call->function;
   return record.family ? std::string(graphc::core::name_of(*record.family)) : "loop";
 }
 

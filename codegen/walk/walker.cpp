@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "codegen/step/collectives.h"
 #include "codegen/step/plan_walk.h"
 #include "codegen/step/run_table.h"
 #include "codegen/walk/blocked_product.h"
@@ -105,6 +106,16 @@ class Walker::Thread {
                              resolved(call.indices), resolved(call.rows),
                              call.distinct.buffer < 0 ? nullptr : resolved(call.distinct)};
     run_table(call, places, own);
+  }
+
+  /// The first worker begins collectives, and waits for them; barriers are where others need them.
+  void external(const ExternCall& call, int) {
+    if (index_ > 0) return;
+    if (is_wait(call)) return walker_.collectives_->wait(call);
+    operands_of_call_.clear();
+    for (const ExternOperand& operand : call.operands)
+      operands_of_call_.push_back(resolved(operand.address));
+    walker_.collectives_->begin(call, operands_of_call_);
   }
 
  private:
@@ -271,6 +282,7 @@ class Walker::Thread {
   std::vector<NestOperandArguments> operands_;
   std::vector<NestProductArguments> products_;
   std::vector<TiledOperand> tiled_;
+  std::vector<char*> operands_of_call_;
   std::vector<int64_t> outer_index_, outer_extents_;
   Scratch panels_;
   BlockedProduct product_;
@@ -278,12 +290,13 @@ class Walker::Thread {
 };
 
 Walker::Walker(const Plan& plan, std::vector<CompiledNest> nests, ThreadTeam& team,
-               MatrixTiles tiles, int64_t panel_group)
+               MatrixTiles tiles, int64_t panel_group, const std::shared_ptr<Ranks>& ranks)
     : plan_(plan),
       nests_(std::move(nests)),
       team_(team),
       tiles_(MatrixTiles::none),
-      panel_group_(panel_group) {
+      panel_group_(panel_group),
+      collectives_(Collectives::of(plan, ranks)) {
   if (std::ranges::any_of(nests_, &CompiledNest::by_matrix_tiles)) tiles_ = tiles;
   for (int i = 0; i < team.size(); ++i) threads_.push_back(std::make_unique<Thread>(*this, i));
 }
@@ -294,7 +307,13 @@ void Walker::make_forms(const std::vector<char*>& bases, const std::vector<size_
 }
 
 void Walker::run(const std::vector<char*>& bases) {
-  team_.run_step([&](int thread) { threads_[size_t(thread)]->run(bases); });
+  try {
+    team_.run_step([&](int thread) { threads_[size_t(thread)]->run(bases); });
+    if (collectives_ != nullptr) collectives_->finish();
+  } catch (...) {
+    if (collectives_ != nullptr) collectives_->abandon();
+    throw;
+  }
   if (profile_ != nullptr) profile_->end();
 }
 

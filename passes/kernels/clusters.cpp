@@ -48,7 +48,7 @@ class Clustering {
   Clusters run() {
     for (const Node& node : graph_.nodes()) {
       if (live_[size_t(node.id)] && !is_given(node) && !node.is(ops::scan) &&
-          !is_done_by_library(node))
+          !is_done_by_library(node) && !is_collective(node.op))
         place(node);
     }
     if (fuse_) join_column_sums({graph_, users_, order_, index_, result_});

@@ -12,15 +12,18 @@ namespace graphc::core::cuda {
 
 /// The result of searching for a library. It is usable if `why_not` is empty.
 struct FoundLibrary {
-  std::string name;     ///< "driver", "nvrtc", "cudnn" or "cublaslt"
+  std::string name;     ///< "driver", "nvrtc", "cudnn", "cublaslt" or "nccl"
   std::string path;     ///< of the opened file; may be empty if there is none
   std::string version;  ///< "13.0"; empty if unknown
   std::string why_not;  ///< in one line
 };
 
-/// All libraries, in the order of the names above. Opens each at most once per process and never
-/// closes it, because what it has started cannot be stopped.
+/// The libraries of targets, in the order of the names above. Opens each at most once per process
+/// and never closes it, because what it has started cannot be stopped.
 std::vector<FoundLibrary> found_libraries();
+
+/// NCCL, which would connect ranks on GPUs; opened as those are. No target uses it so far.
+FoundLibrary nccl_library();
 
 /// The places to search, in this order.
 struct Places {

@@ -20,4 +20,19 @@ struct ReplayedTable {
 void replay_table(ReplayMemory& memory, const TableCall& call, const ReplayedTable& places,
                   const Range& own);
 
+/// The next index of axes with these extents; false after the last.
+inline bool next(const std::vector<int64_t>& extents, std::vector<int64_t>& index) {
+  for (size_t axis = extents.size(); axis-- > 0;) {
+    if (++index[axis] < extents[axis]) return true;
+    index[axis] = 0;
+  }
+  return false;
+}
+
+inline int64_t along(const std::vector<int64_t>& strides, const std::vector<int64_t>& index) {
+  int64_t offset = 0;
+  for (size_t i = 0; i < strides.size() && i < index.size(); ++i) offset += strides[i] * index[i];
+  return offset;
+}
+
 }  // namespace graphc::core::testing

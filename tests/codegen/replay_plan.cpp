@@ -12,6 +12,7 @@
 #include "codegen/step/rows_apart.h"
 #include "ir/cases.h"
 #include "tests/codegen/replay_calls.h"
+#include "tests/codegen/replay_collectives.h"
 #include "tests/codegen/replay_memory.h"
 
 namespace graphc::core::testing {
@@ -24,12 +25,14 @@ class Replay {
         planned_(planned),
         machine_(machine),
         memory_(lowered, planned),
+        collectives_(lowered),
         position_(size_t(planned.loop_depth)) {}
 
   std::string run() {
     make_forms();
     each_pair(lowered_.records, planned_.records,
               [&](const Record* a, const Record* b) { phase(a, b); });
+    collectives_.check_end(memory_);
     memory_.expect_results();
     return memory_.fault();
   }
@@ -75,6 +78,7 @@ class Replay {
       if (b->barrier) memory_.next_phase();
       return;
     }
+    if (a != nullptr) collectives_.check(memory_, *a);
     for (worker_ = 0; worker_ < planned_.workers; ++worker_) {
       memory_.set_thread(worker_);
       own_rows_ = {};
@@ -160,7 +164,7 @@ class Replay {
                      },
                      [&](const ExternCall& call) {
                        memory_.set_call(call.name);
-                       memory_.fail("an external call, which no machine that is replayed has");
+                       if (worker_ == 0) external(std::get<ExternCall>(a->call), call);
                      },
                      [&](const BlockCall& block) {
                        for (int64_t row = own.begin; row < own.end; row += block.block_rows) {
@@ -261,20 +265,6 @@ class Replay {
     }
   }
 
-  static bool next(const std::vector<int64_t>& extents, std::vector<int64_t>& index) {
-    for (size_t axis = extents.size(); axis-- > 0;) {
-      if (++index[axis] < extents[axis]) return true;
-      index[axis] = 0;
-    }
-    return false;
-  }
-
-  static int64_t along(const std::vector<int64_t>& strides, const std::vector<int64_t>& index) {
-    int64_t offset = 0;
-    for (size_t i = 0; i < strides.size() && i < index.size(); ++i) offset += strides[i] * index[i];
-    return offset;
-  }
-
   Operand operand(const NestCall* lowered, const NestCall* planned, size_t i,
                   const NestOperand& form, const std::vector<int64_t>& index) const {
     Operand made;
@@ -360,6 +350,11 @@ class Replay {
 
   // --- the rest ---
 
+  void external(const ExternCall& a, const ExternCall& b) {
+    collectives_.run(memory_, a,
+                     [&](size_t i) { return place(a.operands[i].address, b.operands[i].address); });
+  }
+
   void panels(const PanelCall& a, const PanelCall& b, const Range& own) {
     replay_panels(memory_, b, place(a.from, b.from), place(a.to, b.to), own);
   }
@@ -375,6 +370,7 @@ class Replay {
   const Plan& planned_;
   const Machine& machine_;
   ReplayMemory memory_;
+  ReplayedCollectives collectives_;
   int depth_ = 0, worker_ = 0;
   Position position_;
   std::optional<Range> row_;  ///< of a loop whose rows are apart

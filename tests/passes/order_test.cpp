@@ -183,6 +183,20 @@ GraphPtr embedding() {
     })");
 }
 
+/// The same on two ranks.
+GraphPtr embedding_on_ranks() {
+  return parse_graph(R"(
+    graph @train(%i: i32[5,2], %h0: f32[2,3]) state (%table: f32[40,3]) {
+      %h.e = scan %i.t in %i carry %h = %h0 with %table {
+        next %h = tanh(add(%h, gather(%table, %i.t)))
+      }
+      %loss = sum(%h.e) {axes = [0,1]}
+      %g = grad %loss, %table
+      next %table = sub(%table, all_reduce(%g) {ranks = 2})
+      return %loss
+    })");
+}
+
 /// A vocabulary projection, its loss and gradients: 15 rows of 33 columns.
 GraphPtr projection() {
   return parse_graph(R"(
@@ -228,6 +242,8 @@ constexpr Exchange exchanges[] = {
     {"unroll", "simplify", last_output, products, "full"},
     {"hoist", "sparse-rows", embedding, tables_updated_whole},
     {"autodiff", "sparse-rows", embedding, tables_updated_whole},
+    {"autodiff", "collectives", embedding_on_ranks, tables_updated_whole},
+    {"collectives", "sparse-rows", embedding_on_ranks, tables_updated_whole},
     {"autodiff,expand", "chunk", projection, largest},
     {"hoist", "chunk", projection, largest},
     {"chunk", "fuse", projection, largest},

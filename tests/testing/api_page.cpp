@@ -263,7 +263,8 @@ std::string api_page() {
                            "ir/literal.h",
                            "runtime/tensor.h",
                            "runtime/files/trace_file.h",
-                           "runtime/files/safetensors.h"}) {
+                           "runtime/files/safetensors.h",
+                           "runtime/ranks/ranks.h"}) {
     const auto [prose, code] = introduced(document_text(path));
     page += "\n## " + std::string(path) + "\n\n" + as_markdown(prose);
     page += "\n```cpp\n" + declarations_of(code) + "```\n";

@@ -302,7 +302,8 @@ bool moves_elements(const Node& node) {
         &ops::concat, &ops::split, &ops::gather, &ops::scatter, &ops::check_labels}) {
     if (node.is(*op)) return true;
   }
-  return false;
+  // Of one rank they are their operands.
+  return is_collective(node.op) && node.attributes.get_int("ranks", 1) == 1;
 }
 
 ProductRounding product_rounding(Precision precision) {

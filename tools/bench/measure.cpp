@@ -21,6 +21,14 @@ Batches random_batches(const Subject& subject, Call call) {
   return batches;
 }
 
+/// What rank 0 decides: clocks differ.
+bool decided(const Settings& settings, bool mine) {
+  if (settings.ranks == nullptr) return mine;
+  auto first = std::byte(mine ? 1 : 0);
+  settings.ranks->broadcast(std::span(&first, 1), 0);
+  return first != std::byte(0);
+}
+
 struct Compilation {
   CompileReport report;
   double seconds = 0, first_step_s = 0;
@@ -54,7 +62,7 @@ void measure_compilation(Subject& subject, Call call, const std::vector<Tensor>&
   if (settings.caches != Caches::cold) compile_once(subject, call, inputs, row.first_step_kernels);
   const double begun = steady_seconds();
   while (int64_t(all.size()) < settings.compilations &&
-         (all.empty() || steady_seconds() - begun < kCompileSeconds)) {
+         (all.empty() || decided(settings, steady_seconds() - begun < kCompileSeconds))) {
     if (settings.caches != Caches::warm) {
       subject.forget();
       clear_code_caches();
@@ -85,11 +93,12 @@ void check_loss(const Subject& subject, const std::vector<Tensor>& results) {
 }
 
 /// Times individual calls, after one warm-up, until `deadline`; at least one.
-Timed measure_steps(Subject& subject, Call call, const Batches& batches, int64_t repeat,
+Timed measure_steps(Subject& subject, Call call, const Batches& batches, const Settings& settings,
                     double deadline) {
   subject.run(call, batches[1]);
   std::vector<double> seconds, enqueued;
-  while (int64_t(seconds.size()) < repeat && (seconds.empty() || steady_seconds() < deadline)) {
+  while (int64_t(seconds.size()) < settings.repeat &&
+         (seconds.empty() || decided(settings, steady_seconds() < deadline))) {
     const std::vector<Tensor>& inputs = batches[(seconds.size() + 2) % batches.size()];
     const double begun = steady_seconds();
     const std::vector<Tensor> results = subject.run(call, inputs);
@@ -130,7 +139,7 @@ Row measure(Subject& subject, const Settings& settings, const std::function<void
   if (trains) {
     // Half of the time is for the forward call, if there is one.
     const double share = subject.has(Call::forward) ? 0.5 : 1;
-    row.train = measure_steps(subject, Call::train, batches, settings.repeat,
+    row.train = measure_steps(subject, Call::train, batches, settings,
                               begun + settings.row_seconds * share);
     row.train->product_flop = row.compile.product_flop;
   }
@@ -143,8 +152,8 @@ Row measure(Subject& subject, const Settings& settings, const std::function<void
       row.peak_bytes = std::max(row.peak_bytes, report.peak_bytes);
       product_flop = report.product_flop;
     }
-    row.forward = measure_steps(subject, Call::forward, batches, settings.repeat,
-                                begun + settings.row_seconds);
+    row.forward =
+        measure_steps(subject, Call::forward, batches, settings, begun + settings.row_seconds);
     row.forward->product_flop = product_flop;
   }
   stop();

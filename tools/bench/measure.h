@@ -3,8 +3,10 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 
+#include "runtime/ranks/ranks.h"
 #include "tools/bench/statistics.h"
 #include "tools/bench/subject.h"
 
@@ -20,6 +22,8 @@ struct Settings {
   int64_t compilations = 5;  ///< maximum number of compilations
   Caches caches = Caches::cold;
   double row_seconds = 20;  ///< time limit for a row's timed calls
+  /// With several ranks, rank 0 decides how many calls and compilations there are. Null: one rank.
+  std::shared_ptr<Ranks> ranks;
 };
 
 struct Timed {

@@ -31,9 +31,10 @@ class ModelSubject : public Subject {
     const double begun = steady_seconds();
     if (!session_) {
       program_ = make_program(configuration().workload, assignments_);
-      session_ = std::make_unique<Session>(
-          program_->model(),
-          SessionOptions{.target = configuration().target, .compile = configuration().compile});
+      session_ = std::make_unique<Session>(program_->model(),
+                                           SessionOptions{.target = configuration().target,
+                                                          .compile = configuration().compile,
+                                                          .ranks = configuration().ranks});
     }
     std::vector<Type> types;
     for (const Tensor& input : inputs) types.push_back(input.type());
@@ -67,7 +68,8 @@ class ModelSubject : public Subject {
 
 std::unique_ptr<Subject> model_subject(const std::string& model,
                                        const std::vector<std::string>& assignments,
-                                       const std::string& target, const CompileOptions& options) {
+                                       const std::string& target, const CompileOptions& options,
+                                       std::shared_ptr<Ranks> ranks) {
   auto program = make_program(model, assignments);
   const ModelRecord& record = *find_model(model);
   Parameters parameters(model, record.parameters, assignments);
@@ -76,7 +78,8 @@ std::unique_ptr<Subject> model_subject(const std::string& model,
                               .parameters = parameters.entries(),
                               .given = fmt::format("{}", fmt::join(assignments, " ")),
                               .target = target,
-                              .compile = options};
+                              .compile = options,
+                              .ranks = std::move(ranks)};
   return std::make_unique<ModelSubject>(std::move(configuration), assignments, std::move(program));
 }
 

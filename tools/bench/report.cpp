@@ -157,22 +157,26 @@ std::string table(std::span<const Row> rows, bool markdown) {
 
 std::string way_of(const Configuration& configuration) {
   const CompileOptions& compile = configuration.compile;
+  const std::string ranks =
+      configuration.ranks ? fmt::format(" ranks={}", configuration.ranks->count()) : "";
   return compile.variant + (compile.unroll == "auto" ? "" : " unroll=" + compile.unroll) +
-         (compile.remat == "auto" ? "" : " remat=" + compile.remat);
+         (compile.remat == "auto" ? "" : " remat=" + compile.remat) + ranks;
 }
 
 Json to_json(const Configuration& configuration) {
   const CompileOptions& compile = configuration.compile;
   Json parameters = Json::object();
   for (const auto& [name, value] : configuration.parameters) parameters[name] = value_of(value);
-  return {{"workload", configuration.workload},
-          {"parameters", parameters},
-          {"variant", compile.variant},
-          {"unroll", compile.unroll},
-          {"remat", compile.remat},
-          {"target", configuration.target},
-          {"precision", name_of(compile.precision)},
-          {"threads", compile.threads}};
+  Json json{{"workload", configuration.workload},
+            {"parameters", parameters},
+            {"variant", compile.variant},
+            {"unroll", compile.unroll},
+            {"remat", compile.remat},
+            {"target", configuration.target},
+            {"precision", name_of(compile.precision)},
+            {"threads", compile.threads}};
+  if (configuration.ranks) json["ranks"] = configuration.ranks->count();
+  return json;
 }
 
 Json to_json(std::span<const Row> rows, double peak_gflops) {

@@ -15,6 +15,7 @@
 #include "frontend/model_file.h"
 #include "models/parameters.h"
 #include "models/program.h"
+#include "runtime/ranks/ranks.h"
 #include "tools/commands/arguments.h"
 
 namespace graphc::core::bench {
@@ -29,6 +30,7 @@ struct Configuration {
   std::string given;  ///< those on the command line: "hidden=512 steps=30"
   std::string target;
   CompileOptions compile;
+  std::shared_ptr<Ranks> ranks = nullptr;  ///< of a model; null: one rank
 };
 
 class Subject {
@@ -65,7 +67,8 @@ class Subject {
 /// target or value.
 std::unique_ptr<Subject> model_subject(const std::string& model,
                                        const std::vector<std::string>& assignments,
-                                       const std::string& target, const CompileOptions& options);
+                                       const std::string& target, const CompileOptions& options,
+                                       std::shared_ptr<Ranks> ranks = nullptr);
 
 /// Rebuilds graphs from the content of a file at every call, possibly with values of their states.
 using GraphReader = std::function<ModelFile()>;

@@ -78,6 +78,7 @@ void add_check(CLI::App& app, Action& action) {
   verb->add_option("--seed", how.seed, "of the random inputs and states")
       ->check(seed_number())
       ->capture_default_str();
+  add_rank_options(*verb, how.ranks, false);
   add_argument_options(*verb, options->inputs, how.arguments.scale);
   verb->footer("graphc check cell.graph --gradient");
   verb->callback([=, &action] { action = [=] { return check(*options); }; });

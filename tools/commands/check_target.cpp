@@ -5,13 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <deque>
 
 #include "passes/passes.h"
 #include "passes/pipeline.h"
 #include "runtime/cores.h"
 #include "tools/commands/compare.h"
+#include "tools/commands/target_runner.h"
 #include "tools/commands/wanted_runs.h"
 
 namespace graphc::core::commands {
@@ -25,67 +24,9 @@ bool has(const Target& on, std::string_view option) {
   return std::ranges::find(on.options, option) != on.options.end();
 }
 
-/// Fills with bytes that no result is likely to have: NaN, -1, true.
-void fill_with_rubbish(Tensor& tensor) {
-  const int byte = tensor.dtype() == DType::boolean ? 1 : 0xff;
-  std::memset(tensor.address(), byte, size_t(tensor.type().bytes()));
-}
-
 std::string threads_text(const std::vector<int>& threads) {
   return fmt::format("{} thread{}", fmt::join(threads, " and "), threads.back() > 1 ? "s" : "");
 }
-
-/// An executable with its states and results. Nothing else writes the states, so derived forms are
-/// kept from run to run, as in a session.
-class Runner {
- public:
-  Runner(const GraphPtr& graph, const Target& on, const CompileOptions& options,
-         const WantedRuns& wanted) {
-    CompileReport report;
-    executable_ = compile(graph, on, options, report);
-    for (const Argument& state : signature().states) {
-      Tensor first = wanted.first_states().at(state.name).converted(state.type.dtype);
-      first.make_unique();
-      states_.push_back(&stored_.emplace_back(std::move(first)));
-    }
-    for (const Argument& output : signature().outputs) outputs_.emplace_back(output.type);
-  }
-
-  const Signature& signature() const { return executable_->signature(); }
-  const std::vector<Tensor>& outputs() const { return outputs_; }
-  const std::vector<StoredState*>& states() const { return states_; }
-
-  /// Runs with these inputs. Returns a sentence if the inputs were changed; otherwise empty.
-  std::string run(const std::vector<Literal>& arguments) {
-    std::vector<Tensor> inputs;
-    std::vector<Literal> before;
-    for (size_t i = 0; i < arguments.size(); ++i) {
-      before.push_back(arguments[i].converted(signature().inputs[i].type.dtype));
-      inputs.push_back(Literal::from_bytes(before[i].type(), before[i].bytes()));
-    }
-    for (Tensor& output : outputs_) fill_with_rubbish(output);
-    executable_->run(inputs, states_, outputs_);
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      if (!(inputs[i].literal() == before[i]))
-        return fmt::format("input %{} is written to", signature().inputs[i].name);
-    }
-    return "";
-  }
-
-  /// Every bit of the results and states.
-  std::vector<Literal> bits() const {
-    std::vector<Literal> all;
-    for (const Tensor& output : outputs_) all.push_back(output.copy());
-    for (const StoredState* state : states_) all.push_back(state->home().copy());
-    return all;
-  }
-
- private:
-  std::unique_ptr<Executable> executable_;
-  std::deque<StoredState> stored_;
-  std::vector<StoredState*> states_;
-  std::vector<Tensor> outputs_;
-};
 
 /// A verdict and its reason as a sentence; "" if everything agrees.
 struct Finding {
@@ -121,7 +62,7 @@ class VariantCheck {
     for (int number : threads) {
       CompileOptions with = options;
       with.threads = number;
-      Runner runner(graph_, on_, with, wanted_);
+      TargetRunner runner(graph_, on_, with, wanted_);
       for (int64_t run = 0; run < wanted_.runs(); ++run) {
         Finding found = Finding::differs(runner.run(wanted_.inputs(run)));
         found.add(finding_of_values(runner, run));
@@ -139,7 +80,7 @@ class VariantCheck {
   double largest() const { return largest_; }
 
  private:
-  Finding finding_of_values(const Runner& runner, int64_t run) {
+  Finding finding_of_values(const TargetRunner& runner, int64_t run) {
     const AfterRun& wanted = wanted_.wanted(run);
     Finding worst;
     for (size_t i = 0; i < runner.outputs().size(); ++i) {
@@ -201,8 +142,8 @@ class VariantCheck {
     return true;
   }
 
-  static std::string difference_of_bits(const Runner& runner, const std::vector<Literal>& first,
-                                        int threads) {
+  static std::string difference_of_bits(const TargetRunner& runner,
+                                        const std::vector<Literal>& first, int threads) {
     const std::vector<Literal> bits = runner.bits();
     for (size_t i = 0; i < bits.size(); ++i) {
       if (alike(bits[i], first[i])) continue;
@@ -246,11 +187,12 @@ std::vector<int> threads_of(const Target& on, const TargetCheck& how) {
 
 /// What was tried, appended to a line that reports agreement.
 std::string tried(const Target& on, const std::vector<std::string>& variants,
-                  const std::vector<int>& threads, int64_t runs) {
+                  const std::vector<int>& threads, const TargetCheck& how) {
   std::string text;
   if (has(on, "variant")) text += fmt::format("; {}", fmt::join(variants, ", "));
   if (has(on, "threads")) text += "; " + threads_text(threads);
-  return text + fmt::format("; {} run{}", runs, runs > 1 ? "s" : "");
+  if (how.ranks.given()) text += fmt::format("; {} ranks", how.ranks.ranks);
+  return text + fmt::format("; {} run{}", how.runs, how.runs > 1 ? "s" : "");
 }
 
 }  // namespace
@@ -280,6 +222,7 @@ Agreement check_target(const GraphPtr& graph, const Target& on, const TargetChec
   for (const std::string& variant : variants) {
     CompileOptions options = how.compile;
     options.variant = variant;
+    if (how.ranks.given()) options.ranks = ranks_of(how.ranks, *graph);
     const Finding found = check.finding(options, threads);
     result.verdict = std::max(result.verdict, found.verdict);
     largest = std::max(largest, check.largest());
@@ -292,7 +235,7 @@ Agreement check_target(const GraphPtr& graph, const Target& on, const TargetChec
   if (result.agrees()) {
     result.text =
         fmt::format("@{}: {} agrees with the evaluator {}{}\n", graph->name(), on.name,
-                    within(largest, tolerance_of(how)), tried(on, variants, threads, how.runs));
+                    within(largest, tolerance_of(how)), tried(on, variants, threads, how));
   }
   return result;
 }

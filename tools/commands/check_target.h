@@ -7,6 +7,7 @@
 
 #include "codegen/target.h"
 #include "tools/commands/arguments.h"
+#include "tools/commands/rank_arguments.h"
 
 namespace graphc::core::commands {
 
@@ -21,6 +22,7 @@ struct TargetCheck {
   std::optional<double> tolerance;
   uint64_t seed = 1;  ///< for drawing arguments
   ArgumentOptions arguments;
+  RankArguments ranks;  ///< several: each is a thread, and all must have the same bits
 };
 
 /// The outcome of a check, from best to worst; the worst of several counts.

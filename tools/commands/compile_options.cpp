@@ -97,6 +97,18 @@ void add_compile_options(CLI::App& app, CompileOptions& compile, GivenOptions& g
   for (std::string_view name : names) given.watch(name, add_one(app, compile, given, name));
 }
 
+void add_rank_options(CLI::App& app, RankArguments& arguments, bool of_one) {
+  app.add_option("--ranks", arguments.ranks, "how many ranks share out the batch")
+      ->check(whole_number(1));
+  if (of_one) app.add_option("--rank", arguments.rank, "whose graph is shown: 0 is the first");
+  app.add_option("--shards", arguments.shards,
+                 "how many shards gradients are summed by: a power of two that the ranks divide")
+      ->check(whole_number(1));
+  app.add_option("--batch", arguments.batch,
+                 "the axis of an input that the ranks share out: x=1, or x=whole")
+      ->allow_extra_args(false);
+}
+
 void add_argument_options(CLI::App& app, std::vector<std::string>& inputs, double& scale) {
   app.add_option("--input", inputs,
                  "an input or state that is not drawn: x=@x.npy, or x=0.5 for every element")

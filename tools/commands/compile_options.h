@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "codegen/target.h"
+#include "tools/commands/rank_arguments.h"
 
 namespace graphc::core::commands {
 
@@ -46,6 +47,9 @@ const Target& chosen_target(const std::string& typed, CompileOptions& compile,
 /// "threads", "variant", "unroll", "remat", "memory", "placement", "products", "cpu".
 void add_compile_options(CLI::App& app, CompileOptions& compile, GivenOptions& given,
                          std::initializer_list<std::string_view> names);
+
+/// Adds --ranks, --shards and --batch, and with `of_one` also --rank.
+void add_rank_options(CLI::App& app, RankArguments& arguments, bool of_one);
 
 /// Adds the options --input, stored unparsed in `inputs`, and --scale to `app`.
 void add_argument_options(CLI::App& app, std::vector<std::string>& inputs, double& scale);

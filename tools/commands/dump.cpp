@@ -5,6 +5,7 @@
 #include <array>
 
 #include "codegen/target.h"
+#include "frontend/rank_options.h"
 #include "frontend/remarks.h"
 #include "ir/serialize.h"
 #include "ir/spelling.h"
@@ -18,6 +19,7 @@
 #include "tools/commands/commands.h"
 #include "tools/commands/compile_options.h"
 #include "tools/commands/dot.h"
+#include "tools/commands/rank_arguments.h"
 
 namespace graphc::core::commands {
 namespace {
@@ -26,12 +28,29 @@ struct DumpCommand {
   std::string what, stage = "graph", form, graph, print_after, why_not, target;
   CompileOptions compile;
   GivenOptions given;
+  RankArguments ranks;
   std::vector<std::string> parameters;
   bool locations = false, remarks = false;
 };
 
 /// The stages that every target has.
 constexpr std::array<std::string_view, 4> kOwnStages{"graph", "optimized", "proto", "dot"};
+
+void show_remarks(const CompileReport& report) {
+  for (const Remark& remark : report.remarks) write_message(printable_message(to_string(remark)));
+}
+
+/// That of one rank, if ranks were asked for.
+GraphPtr of_rank(const GraphPtr& graph, const DumpCommand& options,
+                 const std::vector<int>* axes = nullptr) {
+  if (!options.ranks.given()) return graph;
+  CompileOptions compile = options.compile;
+  compile.ranks = ranks_of(options.ranks, *graph, axes);
+  CompileReport report;
+  const GraphPtr own = graph_of_rank(graph, compile, report);
+  if (options.remarks) show_remarks(report);
+  return own;
+}
 
 /// The graph named on the command line: of a model or a file.
 GraphPtr chosen(const DumpCommand& options) {
@@ -43,12 +62,14 @@ GraphPtr chosen(const DumpCommand& options) {
     check_is_file(options.what);
     const Module module = read_module(options.what);
     verify(module);
-    return graph_of(module, options.graph);
+    return of_rank(graph_of(module, options.graph), options);
   }
   const auto program = make_program(options.what, options.parameters);
   check_graph_name(options.graph, program->model().graphs());
   const std::string graph = options.graph.empty() ? "train" : options.graph;
-  return program->model().trace(graph, program->extents(graph)).graph;
+  const TracedGraph traced = program->model().trace(graph, program->extents(graph));
+  const std::vector<int> axes = batch_axes(traced, SessionOptions{}.batch);
+  return of_rank(traced.graph, options, &axes);
 }
 
 GraphPtr optimized(const GraphPtr& graph, const Target& on, const DumpCommand& options) {
@@ -87,7 +108,7 @@ std::string explanation(const GraphPtr& graph, const Target& on, const DumpComma
 void show_remarks(const GraphPtr& graph, const Target& on, const DumpCommand& options) {
   CompileReport report;
   form_kernels_for(graph, options.compile, report, on.kernels);
-  for (const Remark& remark : report.remarks) write_message(printable_message(to_string(remark)));
+  show_remarks(report);
 }
 
 /// A stage specific to a target.
@@ -161,6 +182,7 @@ void add_dump(CLI::App& app, Action& action) {
   add_compile_options(*verb, options->compile, options->given,
                       {"precision", "variant", "unroll", "remat", "memory", "placement", "products",
                        "cpu", "threads"});
+  add_rank_options(*verb, options->ranks, true);
   verb->add_option("--print-after", options->print_after,
                    "show the graph after each use of a pass of the variant");
   verb->add_option("--why-not", options->why_not,

@@ -9,6 +9,7 @@
 #include "models/registry.h"
 #include "passes/passes.h"
 #include "runtime/cuda/libraries.h"
+#include "runtime/ranks/launch.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/op_reference.h"
 
@@ -74,22 +75,33 @@ Json targets() {
   return rows;
 }
 
+Json row_of(cuda::FoundLibrary library) {
+  // Paths may contain any bytes.
+  library.path = printable(library.path, 4096);
+  library.why_not = printable(library.why_not, 4096);
+  Json row{{"name", library.name}, {"available", library.why_not.empty()}};
+  if (!library.version.empty()) row["version"] = library.version;
+  if (!library.path.empty()) row["path"] = library.path;
+  if (!library.why_not.empty()) row["reason"] = library.why_not;
+  row["text"] = library.why_not.empty() ? fmt::format("{}, {}", library.version, library.path)
+                                        : "not usable: " + library.why_not;
+  return row;
+}
+
 /// The libraries that targets load on demand, found or not.
 Json libraries() {
   Json rows = Json::array();
-  for (cuda::FoundLibrary library : cuda::found_libraries()) {
-    // Paths may contain any bytes.
-    library.path = printable(library.path, 4096);
-    library.why_not = printable(library.why_not, 4096);
-    rows.push_back({{"name", library.name}, {"available", library.why_not.empty()}});
-    Json& row = rows.back();
-    if (!library.version.empty()) row["version"] = library.version;
-    if (!library.path.empty()) row["path"] = library.path;
-    if (!library.why_not.empty()) row["reason"] = library.why_not;
-    row["text"] = library.why_not.empty() ? fmt::format("{}, {}", library.version, library.path)
-                                          : "not usable: " + library.why_not;
-  }
+  for (const cuda::FoundLibrary& library : cuda::found_libraries()) rows.push_back(row_of(library));
   return rows;
+}
+
+/// What connects several processes or GPUs, found or not.
+Json libraries_of_ranks() {
+  const FoundMpi& mpi = find_mpi();
+  Json nccl = row_of(cuda::nccl_library());
+  if (nccl["available"].get<bool>())
+    nccl["text"] = nccl["text"].get<std::string>() + "; ranks compute on CPUs so far";
+  return {row_of({"mpi", mpi.path, mpi.version, mpi.why_not}), nccl};
 }
 
 Json without_text(Json rows) {
@@ -99,12 +111,16 @@ Json without_text(Json rows) {
 
 void show_targets(bool json) {
   if (json) {
-    show_json({{"targets", without_text(targets())}, {"libraries", without_text(libraries())}});
+    show_json({{"targets", without_text(targets())},
+               {"libraries", without_text(libraries())},
+               {"ranks", without_text(libraries_of_ranks())}});
     return;
   }
   show(targets(), "text");
   write_stdout("\nlibraries of CUDA:\n");
   show(libraries(), "text");
+  write_stdout("\nlibraries of ranks:\n");
+  show(libraries_of_ranks(), "text");
 }
 
 Json passes() {

@@ -65,6 +65,7 @@ void Log::write(const TrainEvent& event) {
     GRAPHC_CHECK(!line.contains(metric.name), "an event has '{}' twice", metric.name);
     line[metric.name] = metric.value;
   }
+  if (!event.waited_s.empty()) line["waited_s"] = event.waited_s;
   if (!event.text.empty()) line["text"] = event.text;
   const std::string text =
       line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";

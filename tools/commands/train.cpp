@@ -3,21 +3,23 @@
 #include <CLI/CLI.hpp>
 
 #include "frontend/tensorboard.h"
-#include "ir/utf8.h"
 #include "models/checkpoint_folder.h"
 #include "models/registry.h"
-#include "runtime/files/file_lock.h"
-#include "runtime/streams.h"
+#include "runtime/ranks/agree.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/compile_options.h"
 #include "tools/commands/init.h"
 #include "tools/commands/log.h"
 #include "tools/commands/paths.h"
 #include "tools/commands/progress.h"
+#include "tools/commands/ranks_option.h"
 #include "tools/commands/reading_options.h"
 #include "tools/commands/signals.h"
 #include "tools/commands/timeline.h"
+#include "tools/commands/train_command.h"
+#include "tools/commands/train_folder.h"
 #include "tools/commands/train_plot.h"
+#include "tools/commands/train_ranks.h"
 #include "tools/commands/validators.h"
 
 namespace graphc::core::commands {
@@ -25,19 +27,6 @@ namespace {
 
 /// The newest, and one more in case it gets damaged.
 constexpr int64_t kKeptCheckpoints = 2;
-
-struct TrainCommand {
-  std::string model, data, init, log, checkpoint, tensorboard, trace, check_nan = "loss", plot,
-                                                                      missing;
-  std::vector<std::string> parameters;
-  SessionOptions session;
-  TrainOptions train;
-  GivenOptions given;
-  std::optional<int64_t> epochs, keep;
-  std::optional<uint64_t> seed;
-  bool resume = false;
-  int64_t max_steps = 0;
-};
 
 /// A file can be dumped and run, but not trained.
 void check_is_model(const std::string& word) {
@@ -52,62 +41,6 @@ void check_is_model(const std::string& word) {
 void check_compile_options(TrainCommand& options) {
   chosen_target(options.session.target, options.session.compile, options.given);
   passes_for(options.session.compile);  // rejects unknown ones
-}
-
-/// A new training must not overwrite the contents of the folder.
-void check_nothing_is_replaced(const TrainCommand& options) {
-  if (options.checkpoint.empty() || options.resume) return;
-  std::vector<std::filesystem::path> files = checkpoint_files(options.checkpoint);
-  const std::filesystem::path best = std::filesystem::path(options.checkpoint) / kBestName;
-  std::error_code ignored;
-  const bool has_best = std::filesystem::exists(best, ignored);
-  if (files.empty() && has_best)
-    throw usage_error("{} is the best of a training before: remove it to begin anew",
-                      best.string());
-  if (files.empty()) return;
-  if (has_best) files.push_back(best);
-  std::string what = "a file";
-  try {
-    what = fmt::format("a checkpoint of step {}", read_checkpoint(files[0]).position.step);
-  } catch (const Error&) {
-    // Whatever it is, someone may want it.
-  }
-  const std::string others = files.size() == 1 ? ""
-                                               : fmt::format(" and {} more ({})", files.size() - 1,
-                                                             files.back().filename().string());
-  throw usage_error("{} is {}: --resume goes on from it; remove it{} to begin anew",
-                    files[0].string(), what, others);
-}
-
-/// Resumes from the checkpoint in the folder, if there is one: sets the session's seed and the
-/// start position. The states are loaded later.
-std::optional<Checkpoint> checkpoint_to_resume(TrainCommand& options, CheckpointFolder& folder,
-                                               const std::string& model) {
-  if (!options.resume) return {};
-  std::optional<Checkpoint> found = folder.resume();
-  if (!found) {
-    write_message(fmt::format("nothing to resume in '{}': training starts anew",
-                              printable_message(options.checkpoint)));
-    return {};
-  }
-  const Checkpoint& checkpoint = *found;
-  for (const PassedOver& damaged : checkpoint.passed_over) {
-    write_message(printable_message(
-        fmt::format("{}; it is '{}' now", damaged.fault, damaged.file.filename().string())));
-  }
-  if (checkpoint.model != model) {
-    throw input_error({}, "{}: a checkpoint of '{}': wanted '{}'", checkpoint.file.string(),
-                      printable(checkpoint.model), model);
-  }
-  if (options.seed && *options.seed != checkpoint.seed) {
-    throw usage_error("--seed {}: the checkpoint's seed is {}", *options.seed, checkpoint.seed);
-  }
-  options.session.seed = checkpoint.seed;
-  options.train.from = checkpoint.position;
-  options.train.notes = checkpoint.notes;
-  write_message(fmt::format("resumed after step {}{}", checkpoint.position.step,
-                            options.init.empty() ? "" : "; --init is not read"));
-  return found;
 }
 
 /// What to check for NaN and infinity.
@@ -145,67 +78,12 @@ void check_files(const TrainCommand& options, DataKind kind) {
               outputs);
 }
 
-/// Creates the checkpoint folder and locks it against other trainings, which would overwrite its
-/// checkpoints.
-std::unique_ptr<FileLock> take_folder(const TrainCommand& options) {
-  if (options.checkpoint.empty()) return nullptr;
-  std::error_code error;
-  std::filesystem::create_directories(options.checkpoint, error);
-  if (error)
-    throw resource_error("cannot make the folder '{}': {}", options.checkpoint, error.message());
-  return std::make_unique<FileLock>(
-      std::filesystem::path(options.checkpoint) / kTrainingLock,
-      fmt::format("another training is using the folder '{}'", options.checkpoint));
-}
-
-/// Makes training save its checkpoints to the folder, with the curve of the epochs so far.
-void save_to_folder(TrainCommand& options, CheckpointFolder& folder, Program& program,
-                    Session& session, const std::string& model, const TrainPlot& picture) {
-  if (options.checkpoint.empty()) return;
-  options.train.save = [&, model](const TrainPosition& position, const Notes& notes) {
-    Notes all = notes;
-    if (const std::string curve = picture.note(); !curve.empty()) all.emplace(kCurveNote, curve);
-    folder.save(program, session, model, position, all);
-  };
-}
-
 /// Plots after saving: a failed plot must not cost a checkpoint.
 void draw_after_saving(TrainCommand& options, TrainPlot& picture) {
-  options.train.save = [save = options.train.save, &picture](const TrainPosition& position,
-                                                             const Notes& notes) {
+  options.train.save = [&options, &picture, save = options.train.save](
+                           const TrainPosition& position, const Notes& notes) {
     if (save) save(position, notes);
-    picture.draw();
-  };
-}
-
-/// The best model of a training without checkpoints.
-std::map<std::string, Literal> model_of(Session& session) {
-  std::map<std::string, Literal> states;
-  for (const auto& cell : session.model().states()) {
-    if (!cell->transient) states.emplace(cell->name, session.state(cell->name));
-  }
-  return states;
-}
-
-/// Makes training keep the model of its best validation, in the folder or otherwise in memory, and
-/// test that model at the end. A folder that has a best model keeps it.
-void keep_best(TrainCommand& options, CheckpointFolder& folder, Program& program, Session& session,
-               const std::string& model) {
-  const bool in_folder = !options.checkpoint.empty();
-  if (options.train.patience == 0 && !(in_folder && options.resume && folder.best())) return;
-  const auto kept = std::make_shared<std::map<std::string, Literal>>();
-  options.train.keep_best = [&, in_folder, kept, model](const TrainPosition& position,
-                                                        const Notes& notes) {
-    if (in_folder) return folder.save_best(program, session, model, position, notes);
-    *kept = model_of(session);
-  };
-  options.train.restore_best = [&, in_folder, kept] {
-    for (const auto& [name, value] : *kept) session.set_state(name, value);
-    if (!in_folder) return;
-    if (const std::optional<Checkpoint> best = folder.best())
-      return restore(*best, program, session, /*model_only=*/true);
-    write_message(
-        "the best validation was in an epoch whose model was not kept: the last is tested");
+    on_first(*options.ranks, [&] { picture.draw(); });
   };
 }
 
@@ -215,25 +93,91 @@ void add_figures(TensorBoard& board, const TrainEvent& event) {
   board.add(event.step, figures);
 }
 
-int train(TrainCommand& options) {
-  check_compile_options(options);
-  check_companions(options);
-  set_check_nan(options);
-  check_is_model(options.model);
-  if (!options.missing.empty()) options.parameters.push_back("missing=" + options.missing);
+/// The trace of a rank: a file of its own, `trace.json` and `trace.json.1`, ...
+std::shared_ptr<TraceFile> trace_of(const TrainCommand& options) {
+  if (options.trace.empty()) return nullptr;
+  const int rank = options.ranks->rank();
+  return std::make_shared<TraceFile>(rank == 0 ? options.trace
+                                               : fmt::format("{}.{}", options.trace, rank));
+}
+
+/// What rank 0 writes of a training; without paths, the others write nothing.
+struct Records {
+  std::optional<Log> log;
+  std::optional<TensorBoard> board;
+  TrainProgress progress;
+
+  explicit Records(const TrainCommand& options) {
+    on_first(*options.ranks, [&] {
+      // Keep what an earlier run of this training logged.
+      log.emplace(options.log, options.resume);
+      board.emplace(options.tensorboard);
+    });
+  }
+};
+
+/// What every rank does with the course of a training, from its first step on.
+int train_on(TrainCommand& options, RankedTraining& course, Program& program, Session& session,
+             TrainPlot& picture) {
+  Records records(options);
+  options.train.lines = !options.plot.empty();
+  Timeline timeline(options.session.trace.get());
+  timeline.watch(options.train.save);
+  draw_after_saving(options, picture);
+  options.say(fmt::format("{}: {} parameters, target {}", options.model,
+                          program.model().parameter_count(), session.target().name));
+  options.train.epochs = options.epochs;
+  if (options.max_steps > 0) options.train.max_steps = options.max_steps;
+  if (!options.data.empty()) options.train.data = options.data;
+  options.train.report = [&](const TrainEvent& event) {
+    course.guarded([&] { timeline.write(event); });
+    course.tell(event, [&](const TrainEvent& told) {
+      picture.take(told);
+      records.log->write(told);
+      add_figures(*records.board, told);
+      records.progress.show(told);
+      if (told.event == "end") picture.draw();
+    });
+  };
+  stop_on_signals();
+  course.watch(session);
+  program.train(session, options.train);
+  const int signal = course.end();
+  if (signal == 0) return 0;
+  options.say(fmt::format("stopped by signal {}", signal));
+  return 128 + signal;
+}
+
+/// Says what the ranks are. Only rank 0 speaks from now on.
+void prepare_ranks(TrainCommand& options) {
+  const int count = options.ranks->count();
+  if (count == 1) return;
+  check_same_processor(options);
+  if (options.session.check_finite)
+    throw usage_error("--check-nan=op is for one rank: found {}", count);
+  const std::string ranks = ranks_text(*options.ranks, options.session.compile.threads);
+  options.say(ranks);
+  options.session.ranks = options.ranks;
+  if (options.is_first()) return;
+  options.train.reading.remark = nullptr;
+  options.session.announce = [](const std::string&) {};
+}
+
+int train_as_rank(TrainCommand& options, RankedTraining& course) {
   std::string model;
   const auto program = make_program(options.model, options.parameters, &model);
   if (options.train.patience > 0 && !program->validates())
     throw usage_error("--patience: '{}' has no validation to wait for", options.model);
+  check_divides(*options.ranks, options.session.shards, *program, options.model);
   check_files(options, program->reads());
   check_reading(options.train.reading, program->reads(), options.model, options.data);
-  TrainPlot picture(options.plot);
+  TrainPlot picture("");
+  on_first(*options.ranks, [&] { picture = TrainPlot(options.plot); });
   const std::unique_ptr<FileLock> lock = take_folder(options);
-  check_nothing_is_replaced(options);
   options.session.seed = options.seed.value_or(0);
   CheckpointFolder folder(options.checkpoint, options.keep.value_or(kKeptCheckpoints));
   const std::optional<Checkpoint> checkpoint = checkpoint_to_resume(options, folder, model);
-  if (!options.trace.empty()) options.session.trace = std::make_shared<TraceFile>(options.trace);
+  options.session.trace = trace_of(options);
   Session session(program->model(), options.session);
   if (checkpoint) {
     restore(*checkpoint, *program, session);
@@ -243,33 +187,22 @@ int train(TrainCommand& options) {
   }
   save_to_folder(options, folder, *program, session, model, picture);
   keep_best(options, folder, *program, session, model);
-  // Keep what an earlier run of this training logged.
-  Log log(options.log, options.resume);
-  TensorBoard board(options.tensorboard);
-  TrainProgress progress;
-  options.train.lines = !options.plot.empty();
-  Timeline timeline(options.session.trace.get());
-  timeline.watch(options.train.save);
-  draw_after_saving(options, picture);
-  write_message(fmt::format("{}: {} parameters, target {}", options.model,
-                            program->model().parameter_count(), session.target().name));
-  options.train.epochs = options.epochs;
-  if (options.max_steps > 0) options.train.max_steps = options.max_steps;
-  if (!options.data.empty()) options.train.data = options.data;
-  options.train.report = [&](const TrainEvent& event) {
-    picture.take(event);
-    log.write(event);
-    add_figures(board, event);
-    timeline.write(event);
-    progress.show(event);
-    if (event.event == "end") picture.draw();
-  };
-  options.train.stop = [] { return stopped_by() != 0; };
-  stop_on_signals();
-  program->train(session, options.train);
-  if (stopped_by() == 0) return 0;
-  write_message(fmt::format("stopped by signal {}", stopped_by()));
-  return 128 + stopped_by();
+  return train_on(options, course, *program, session, picture);
+}
+
+int train(TrainCommand& options) {
+  options.ranks = launched_ranks(options.with_ranks);
+  RankedTraining course(options);
+  return course.run([&] {
+    check_same_command(options);
+    check_compile_options(options);
+    check_companions(options);
+    set_check_nan(options);
+    check_is_model(options.model);
+    if (!options.missing.empty()) options.parameters.push_back("missing=" + options.missing);
+    prepare_ranks(options);
+    return train_as_rank(options, course);
+  });
 }
 
 /// The options for output files.
@@ -290,6 +223,17 @@ void add_records(CLI::App& verb, const std::shared_ptr<TrainCommand>& options) {
                   "of each compiled graph, so many runs with every kernel of every thread")
       ->check(whole_number(0))
       ->capture_default_str();
+}
+
+void add_ranks(CLI::App& verb, TrainCommand& options) {
+  verb.add_option("--ranks", options.with_ranks,
+                  "on: the processes of mpirun or srun train one model together; off: each by "
+                  "itself")
+      ->capture_default_str();
+  verb.add_option("--shards", options.session.shards,
+                  "sum gradients over so many parts of the batch, a power of two: 1, 2, 4, ... "
+                  "ranks that divide it then end with the same bits")
+      ->check(whole_number(1));
 }
 
 }  // namespace
@@ -342,6 +286,7 @@ void add_train(CLI::App& app, Action& action) {
   verb->add_flag_callback(
       "--quiet", [options] { options->session.announce = [](const std::string&) {}; },
       "do not say which loops are not one kernel, and why");
+  add_ranks(*verb, *options);
   verb->add_option("--target", options->session.target, "what to compile for");
   add_compile_options(*verb, options->session.compile, options->given,
                       {"precision", "threads", "variant", "unroll", "remat", "memory", "placement",

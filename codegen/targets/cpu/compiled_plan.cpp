@@ -43,7 +43,7 @@ CompiledPlan::CompiledPlan(const Graph& kernels, const CpuFeatures& cpu,
   }
   place_in_arena();
   code_->walker = std::make_unique<Walker>(plan_, std::move(nests), *team_, cpu.matrix_tiles,
-                                           panel_group_bytes());
+                                           panel_group_bytes(), options.ranks);
 }
 
 CompiledPlan::~CompiledPlan() = default;

@@ -13,6 +13,7 @@
 #include "codegen/targets/cpu/nest_code.h"
 #include "codegen/walk/profile.h"
 #include "runtime/arena.h"
+#include "runtime/ranks/ranks.h"
 #include "runtime/state_store.h"
 #include "runtime/thread_team.h"
 
@@ -31,6 +32,8 @@ struct CodeOptions {
   FileCache files;                       ///< cache of objects compiled by other processes
   /// Shared by plans that never run at the same time; null: the plan has an arena of its own.
   std::shared_ptr<Arena> arena = nullptr;
+  /// Whoever the collectives of the plan are with.
+  std::shared_ptr<Ranks> ranks = nullptr;
 };
 
 /// Owns the plan and its memory. Machine code is kept in a cache of the process (nest_code.h).

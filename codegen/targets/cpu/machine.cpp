@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "codegen/lower/collectives.h"
 #include "ir/error.h"
 #include "runtime/caches.h"
 
@@ -47,6 +48,7 @@ Machine machine_of(const CpuFeatures& cpu, int threads, Factors factors) {
   // half.
   if (cpu.vector_lanes_f32 == 16) machine.uncached_bytes = uncached_bytes();
   machine.keeps_functions = true;
+  machine.lower_external = lower_collective;
   if (factors == Factors::as_stored) return machine;
   // A dot product does the work of two multiply-adds, so three or six of them are slower.
   const bool slower = cpu.matrix_tiles == MatrixTiles::dot_products && bf16_parts(factors) > 1;

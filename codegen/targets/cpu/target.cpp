@@ -19,14 +19,17 @@
 namespace graphc::core {
 namespace {
 
-/// One team for each number of threads, shared by all executables; sessions take turns.
-std::shared_ptr<ThreadTeam> team_of(int threads) {
+/// One team for each number of threads, shared by all executables; sessions take turns. Ranks that
+/// are threads of this process wait for each other in their steps: each has teams of its own.
+std::shared_ptr<ThreadTeam> team_of(int threads, const Ranks* ranks) {
   static std::mutex mutex;
-  static std::map<int, std::weak_ptr<ThreadTeam>> teams;
+  static std::map<std::pair<int, const Ranks*>, std::weak_ptr<ThreadTeam>> teams;
   std::lock_guard lock(mutex);
-  if (std::shared_ptr<ThreadTeam> team = teams[threads].lock()) return team;
+  std::erase_if(teams, [](const auto& entry) { return entry.second.expired(); });
+  std::weak_ptr<ThreadTeam>& known = teams[{threads, ranks}];
+  if (std::shared_ptr<ThreadTeam> team = known.lock()) return team;
   auto team = std::make_shared<ThreadTeam>(threads);
-  teams[threads] = team;
+  known = team;
   return team;
 }
 
@@ -60,12 +63,13 @@ std::unique_ptr<Executable> compile_cpu(const GraphPtr& graph, const CompileOpti
                                         CompileReport& report) {
   const GraphPtr kernels = cpu::form_cpu_kernels(graph, options, report);
   // All threads compile, even for a plan that a single thread will run.
-  const auto compilers = team_of(threads_of(options));
+  const Ranks* const ranks = options.ranks.engine.get();
+  const auto compilers = team_of(threads_of(options), ranks);
   auto program = std::make_unique<cpu::CompiledPlan>(
-      *kernels, cpu::cpu_of(options), team_of(cpu::team_size(*kernels, options)), *compilers,
+      *kernels, cpu::cpu_of(options), team_of(cpu::team_size(*kernels, options), ranks), *compilers,
       cpu::CodeOptions{factors_of(options.precision),
                        options.disk_cache ? file_cache_of_environment() : FileCache(),
-                       options.cpu.arena});
+                       options.cpu.arena, options.ranks.engine});
   report.lap(&CompileReport::allocate_s);
   const cpu::CompiledPlanTimes& times = program->times();
   const cpu::NestCodeTimes& nests = times.nests;

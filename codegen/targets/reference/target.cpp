@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstring>
+#include <optional>
 
 #include "ir/denormals.h"
 #include "ir/evaluate.h"
@@ -27,13 +28,30 @@ void store(const Literal& value, const Tensor& to) {
   std::memcpy(to.address(), value.bytes().data(), value.bytes().size());
 }
 
+/// Evaluations of the ranks' graphs, which exchange values through an engine.
+class EngineExchange : public RankExchange {
+ public:
+  explicit EngineExchange(Ranks& ranks) : ranks_(ranks) {}
+  int count() const override { return ranks_.count(); }
+  void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) override {
+    ranks_.all_gather(mine, all);
+  }
+
+ private:
+  Ranks& ranks_;
+};
+
 class ReferenceExecutable : public Executable {
  public:
   /// `graph` has no gradients left; its results are named as those of `named`, the user's graph.
-  ReferenceExecutable(GraphPtr graph, const Graph& named, Precision precision)
+  ReferenceExecutable(GraphPtr graph, const Graph& named, Precision precision,
+                      std::shared_ptr<Ranks> ranks)
       : Executable(stored_signature(named, precision)),
         graph_(std::move(graph)),
-        precision_(precision) {}
+        precision_(precision),
+        ranks_(std::move(ranks)) {
+    if (ranks_ != nullptr) exchange_.emplace(*ranks_);
+  }
 
  private:
   void execute(std::span<const Tensor> inputs, std::span<StoredState* const> states,
@@ -44,7 +62,8 @@ class ReferenceExecutable : public Executable {
     for (size_t i = 0; i < states.size(); ++i)
       values.emplace(signature().states[i].name, states[i]->home().literal());
     const UsualArithmetic mode;
-    const Evaluation evaluation = evaluate(*graph_, arguments, values, precision_);
+    const Evaluation evaluation =
+        evaluate(*graph_, arguments, values, precision_, exchange_ ? &*exchange_ : nullptr);
     // Results may share a buffer with a state's old value: they are copied before it changes.
     for (size_t i = 0; i < outputs.size(); ++i) store(evaluation.results[i], outputs[i]);
     std::vector<Literal> next;
@@ -62,12 +81,15 @@ class ReferenceExecutable : public Executable {
 
   GraphPtr graph_;
   Precision precision_;
+  std::shared_ptr<Ranks> ranks_;
+  std::optional<EngineExchange> exchange_;
 };
 
 std::unique_ptr<Executable> compile_reference(const GraphPtr& graph, const CompileOptions& options,
                                               CompileReport& report) {
   return std::make_unique<ReferenceExecutable>(
-      run_passes(graph, {{&passes::autodiff, {}}}, options, report), *graph, options.precision);
+      run_passes(graph, {{&passes::autodiff, {}}}, options, report), *graph, options.precision,
+      options.ranks.engine);
 }
 
 constexpr std::array kReferencePrecisions{Precision::f32, Precision::f64};

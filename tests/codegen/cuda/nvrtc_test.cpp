@@ -46,9 +46,9 @@ std::string fault_of(const cuda::Compiled& compiled) {
 /// of CUDA 13 knows.
 const std::vector<std::string> kArchitectures{"sm_80", "sm_90a", "sm_120a"};
 
-/// Each text, or each `share`th of a sample, for one of the architectures; `architecture` gets its
-/// part of them.
-KernelTexts share_of(KernelTexts texts, const std::string& architecture, size_t share = 1) {
+/// One in `share` of the texts (tests/testing/samples.h), each for one of the architectures;
+/// `architecture` gets its part of them.
+KernelTexts share_of(KernelTexts texts, const std::string& architecture, size_t share) {
   const size_t turn =
       size_t(std::ranges::find(kArchitectures, architecture) - kArchitectures.begin());
   size_t number = 0;
@@ -96,11 +96,11 @@ class Nvrtc : public ::testing::TestWithParam<std::string> {
 TEST_P(Nvrtc, CompilesTheKernelsOfEveryOp) {
   const KernelTexts texts = texts_of_ops(GetParam());
   EXPECT_GT(texts.size(), 60u);
-  expect_compiled(share_of(texts, GetParam()), GetParam());
+  expect_compiled(share_of(texts, GetParam(), 2), GetParam());
 }
 
 TEST_P(Nvrtc, CompilesTheKernelsOfAnLstmInEveryPlacement) {
-  expect_compiled(share_of(texts_of_lstm(GetParam()), GetParam()), GetParam());
+  expect_compiled(share_of(texts_of_lstm(GetParam()), GetParam(), 2), GetParam());
 }
 
 TEST_P(Nvrtc, CompilesTheKernelOfALoopOfManyShapes) {
@@ -108,20 +108,20 @@ TEST_P(Nvrtc, CompilesTheKernelOfALoopOfManyShapes) {
   EXPECT_TRUE(std::ranges::any_of(texts, [](const auto& text) {
     return text.first.find("owned[8][3]") != std::string::npos;
   })) << "what its blocks own is not in shared memory";
-  expect_compiled(share_of(texts, GetParam()), GetParam());
+  expect_compiled(share_of(texts, GetParam(), 1), GetParam());
 }
 
 TEST_P(Nvrtc, CompilesTheKernelsOfALanguageModel) {
   const KernelTexts texts = texts_of_model(GetParam(), "ptb-lm", {"size=test"});
   EXPECT_GT(texts.size(), 20u);
-  expect_compiled(share_of(texts, GetParam(), 2), GetParam());
+  expect_compiled(share_of(texts, GetParam(), 3), GetParam());
 }
 
 TEST_P(Nvrtc, CompilesProductsOnTensorCores) {
   const KernelTexts texts = texts_on_tensor_cores(
       GetParam(), {Precision::tf32x3, Precision::tf32, Precision::bf16, Precision::fp16});
   EXPECT_GE(texts.size(), 40u);
-  expect_compiled(share_of(texts, GetParam(), 2), GetParam());
+  expect_compiled(share_of(texts, GetParam(), 3), GetParam());
 }
 
 /// Each kernel for every architecture.

@@ -59,7 +59,8 @@ OTHERWISE = {
 ABSENT = """
     ParamGroup parse_graph batches_by_length BestCheckpoint BestCheckpointOptions ColumnKind
     Curve EarlyStopping EarlyStoppingOptions Figures fit FitEpoch FitOptions FitReport FitStep
-    in_batches KeptCounter LastCheckpoint mean_loss Missing Plateau PlateauOptions plot PlotLine
+    in_batches KeptCounter LastCheckpoint Ranks mean_loss Missing Plateau PlateauOptions plot
+    PlotLine
     PlotNumbers PlotPanel Progress ProgressAt PytorchState read_safetensors read_table
     Safetensors SampleBatches shuffled Table TableColumn TableOptions TensorBoard TraceFile
     write_safetensors BlockState GatedDelta HeadOptions MinGru Mlstm RecurrentBlock RgLru Rwkv7

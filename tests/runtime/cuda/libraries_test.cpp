@@ -42,13 +42,13 @@ filesystem::path with_library(const TemporaryFolder& folder, const std::string& 
 }
 
 /// A variable of the environment that has another value for a while.
-class Variable {
+class ScopedVariable {
  public:
-  Variable(const char* name, const std::string& value) : name_(name) {
+  ScopedVariable(const char* name, const std::string& value) : name_(name) {
     if (const char* before = getenv(name)) before_ = before;
     setenv(name, value.c_str(), 1);
   }
-  ~Variable() {
+  ~ScopedVariable() {
     if (before_) {
       setenv(name_, before_->c_str(), 1);
     } else {
@@ -165,11 +165,11 @@ TEST(CudaLibraries, PlacesAreThoseOfTheEnvironment) {
                            python / "lib/other/site-packages/nvidia/cu13/lib"}) {
     filesystem::create_directories(path);
   }
-  const Variable variables[] = {{"GRAPHC_CUDA_LIBRARIES", ":/a::/b:"},
-                                {"CUDA_HOME", "/c"},
-                                {"CUDA_PATH", "/d"},
-                                {"VIRTUAL_ENV", python.string()},
-                                {"HOME", home.string()}};
+  const ScopedVariable variables[] = {{"GRAPHC_CUDA_LIBRARIES", ":/a::/b:"},
+                                      {"CUDA_HOME", "/c"},
+                                      {"CUDA_PATH", "/d"},
+                                      {"VIRTUAL_ENV", python.string()},
+                                      {"HOME", home.string()}};
   const Places places = places_of_environment();
   EXPECT_THAT(places.named, ElementsAre("/a", "/b"));
   EXPECT_TRUE(places.system);
@@ -180,7 +180,7 @@ TEST(CudaLibraries, PlacesAreThoseOfTheEnvironment) {
 }
 
 TEST(CudaLibraries, NoneIsNoPlaceAtAll) {
-  const Variable variable("GRAPHC_CUDA_LIBRARIES", "none");
+  const ScopedVariable variable("GRAPHC_CUDA_LIBRARIES", "none");
   const Places places = places_of_environment();
   EXPECT_TRUE(places.named.empty());
   EXPECT_FALSE(places.system);

@@ -263,15 +263,15 @@ TEST(FileCache, WhatWasNotUsedForLongestGoesFirst) {
 }
 
 /// A variable of the environment that is as it was when the scope is left.
-class Variable {
+class CacheVariable {
  public:
-  Variable(const char* name, const char* value) : name_(name) {
+  CacheVariable(const char* name, const char* value) : name_(name) {
     if (const char* before = getenv(name)) before_ = before;
     value == nullptr ? unsetenv(name) : setenv(name, value, 1);
   }
-  ~Variable() { before_ ? setenv(name_, before_->c_str(), 1) : unsetenv(name_); }
-  Variable(const Variable&) = delete;
-  Variable& operator=(const Variable&) = delete;
+  ~CacheVariable() { before_ ? setenv(name_, before_->c_str(), 1) : unsetenv(name_); }
+  CacheVariable(const CacheVariable&) = delete;
+  CacheVariable& operator=(const CacheVariable&) = delete;
 
  private:
   const char* name_;
@@ -280,7 +280,7 @@ class Variable {
 
 TEST(FileCache, IsWhereTheEnvironmentSays) {
   const auto folder = [](const char* cache, const char* caches, const char* home) {
-    const Variable variables[] = {
+    const CacheVariable variables[] = {
         {"GRAPHC_CACHE", cache}, {"XDG_CACHE_HOME", caches}, {"HOME", home}};
     return file_cache_of_environment().folder().string();
   };

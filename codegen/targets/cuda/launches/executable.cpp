@@ -29,7 +29,7 @@ std::string largest_buffers(const Plan& plan) {
 }
 
 /// The properties of the device, as far as code of that architecture can use them.
-Gpu gpu_of(const Device& device, const std::string& architecture) {
+Gpu gpu_of_device(const Device& device, const std::string& architecture) {
   Gpu gpu;
   gpu.capability = std::min(device.properties().major * 10 + device.properties().minor,
                             cuda::gpu_of(architecture).capability);
@@ -88,8 +88,8 @@ void GpuExecutable::prepare(const CompileOptions& options, const CodeOptions& co
                             CompileReport& report, Merging merging) {
   stream_ = std::make_shared<Stream>(device_);
   report.lap(&CompileReport::allocate_s);
-  launches_ = make_launches(plan_, gpu_of(*device_, code.architecture), options.cuda.placement,
-                            merging, alternatives_of(options.cuda));
+  launches_ = make_launches(plan_, gpu_of_device(*device_, code.architecture),
+                            options.cuda.placement, merging, alternatives_of(options.cuda));
   checks_finite_ = options.cuda.check_finite;
   if (checks_finite_) {
     std::vector<DType> types;

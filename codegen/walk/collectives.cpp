@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/walk/collectives.h"
+
+#include <bit>
+#include <cstring>
+
+#include "codegen/step/collectives.h"
+#include "codegen/step/visit.h"
+#include "ir/denormals.h"
+#include "ir/error.h"
+#include "runtime/ranks/thread_ranks.h"
+
+namespace graphc::core::cpu {
+namespace {
+
+/// What is written by a collective, and what is read for it: terms of a sum, or one value.
+struct Piece {
+  std::vector<const std::byte*> from;
+  std::byte* to = nullptr;
+  size_t bytes = 0;  ///< of what is read
+};
+
+/// Adds values in the tree of Ranks::all_reduce: the largest power of two below their number on
+/// the left.
+template <typename Number>
+Number sum_at(std::span<const std::byte* const> terms, size_t i) {
+  if (terms.size() == 1) return reinterpret_cast<const Number*>(terms[0])[i];
+  const size_t half = std::bit_floor(terms.size() - 1);
+  return sum_at<Number>(terms.first(half), i) + sum_at<Number>(terms.subspan(half), i);
+}
+
+template <typename Number>
+void add_terms(const Piece& piece, std::byte* to) {
+  if (piece.from.size() == 1) {
+    std::memcpy(to, piece.from[0], piece.bytes);
+    return;
+  }
+  const DenormalsFlushed flushed;
+  auto* const sum = reinterpret_cast<Number*>(to);
+  for (size_t i = 0; i < piece.bytes / sizeof(Number); ++i) sum[i] = sum_at<Number>(piece.from, i);
+}
+
+/// One sum of all pieces: a single one in place, several through a bucket.
+template <typename Number>
+void sum_pieces(Ranks& ranks, const std::vector<Piece>& pieces, std::vector<std::byte>& bucket) {
+  const auto reduce = [&](std::byte* values, size_t bytes) {
+    if (ranks.count() > 1)
+      ranks.all_reduce(std::span(reinterpret_cast<Number*>(values), bytes / sizeof(Number)));
+  };
+  if (pieces.size() == 1 || ranks.count() == 1) {
+    for (const Piece& piece : pieces) {
+      add_terms<Number>(piece, piece.to);
+      reduce(piece.to, piece.bytes);
+    }
+    return;
+  }
+  size_t bytes = 0;
+  for (const Piece& piece : pieces) bytes += piece.bytes;
+  bucket.resize(bytes);
+  size_t at = 0;
+  for (const Piece& piece : pieces) {
+    add_terms<Number>(piece, bucket.data() + at);
+    at += piece.bytes;
+  }
+  reduce(bucket.data(), bytes);
+  at = 0;
+  for (const Piece& piece : pieces) {
+    std::memcpy(piece.to, bucket.data() + at, piece.bytes);
+    at += piece.bytes;
+  }
+}
+
+void gather(Ranks& ranks, const Piece& piece) {
+  ranks.all_gather({piece.from[0], piece.bytes}, {piece.to, piece.bytes * size_t(ranks.count())});
+}
+
+}  // namespace
+
+std::unique_ptr<Collectives> Collectives::of(const Plan& plan,
+                                             const std::shared_ptr<Ranks>& ranks) {
+  int64_t wanted = 0;
+  const auto find = [&](const auto& self, const std::vector<Record>& records) -> void {
+    for (const Record& record : records) {
+      if (const ExternCall* call = collective_of(record)) wanted = call->parameter("ranks");
+      if (const LoopCall* loop = loop_of_phases(record)) self(self, loop->body);
+    }
+  };
+  find(find, plan.records);
+  if (wanted == 0) return nullptr;
+  const int found = ranks == nullptr ? 1 : ranks->count();
+  if (wanted != found) {
+    throw input_error({}, "graph @{} is that of one of {} ranks: found {}", plan.name, wanted,
+                      found);
+  }
+  return std::make_unique<Collectives>(
+      Communicator::of(ranks != nullptr ? ranks : thread_ranks(1)[0]));
+}
+
+void Collectives::begin(const ExternCall& call, const std::vector<char*>& operands) {
+  std::vector<Piece> pieces;
+  const size_t reads = reads_of(call);
+  const size_t terms = size_t(call.parameter("terms"));
+  for (size_t i = 0; i < reads; ++i) {
+    if (i % terms == 0) {
+      pieces.push_back({.from = {},
+                        .to = reinterpret_cast<std::byte*>(operands[reads + i / terms]),
+                        .bytes = size_t(call.operands[i].bytes)});
+    }
+    pieces.back().from.push_back(reinterpret_cast<const std::byte*>(operands[i]));
+  }
+  begun_as_[call.parameter("call")] = ++begun_;
+  const bool wide = DType(call.parameter("dtype")) == DType::f64;
+  const bool gathers = call.function == kAllGather;
+  communicator_->start([this, wide, gathers, pieces = std::move(pieces)](Ranks& ranks) {
+    if (gathers) return gather(ranks, pieces[0]);
+    wide ? sum_pieces<double>(ranks, pieces, bucket_) : sum_pieces<float>(ranks, pieces, bucket_);
+  });
+}
+
+void Collectives::wait(const ExternCall& call) {
+  communicator_->wait(begun_as_.at(call.parameter("call")));
+}
+
+void Collectives::finish() {
+  begun_ = 0;
+  communicator_->finish();
+}
+
+void Collectives::abandon() noexcept {
+  begun_ = 0;
+  communicator_->abandon();
+}
+
+}  // namespace graphc::core::cpu

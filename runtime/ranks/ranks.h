@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks: the processes, or for tests the threads, that train one model together, and the collective
+// operations between them. An engine implements them: MPI, or threads of one process.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+// Where an installed graphc has its modules; of use to programs that link it.
+#ifndef GRAPHC_MODULES
+#define GRAPHC_MODULES nullptr
+#endif
+
+namespace graphc::core {
+
+/// How the ranks of a training communicate. Every operation is collective: all ranks call the same
+/// operations in the same order, with the same sizes, or the result is undefined (check_same()
+/// detects it before a training begins). One thread at a time calls them. An operation throws
+/// ErrorKind::resource, with the rank that failed as far as it is known, if another rank has ended.
+class Ranks {
+ public:
+  virtual ~Ranks() = default;
+
+  /// The ranks of this process's launcher (mpirun, srun): one rank where none started it. The first
+  /// call starts MPI (runtime/ranks/launch.h), shares this machine's cores out among its ranks and
+  /// binds the process to its own, so call it before anything that makes threads. The ranks end
+  /// together: where one ends ten seconds before another, it ends them all, with an error. Throws
+  /// ErrorKind::resource, with the reason, if a launcher started several processes and MPI cannot
+  /// be used. `folder` is a folder to find the module graphc_mpi in.
+  static std::shared_ptr<Ranks> world(const char* folder = GRAPHC_MODULES);
+
+  /// This rank, 0 <= rank() < count().
+  virtual int rank() const = 0;
+  virtual int count() const = 0;
+  /// This rank among those on the same machine, and their number.
+  virtual int local_rank() const = 0;
+  virtual int local_count() const = 0;
+  /// What communicates, for people: "Open MPI 4.1.4", "threads".
+  virtual std::string engine() const = 0;
+
+  /// Sums `values` over the ranks, element by element, in a tree that depends on count() alone:
+  /// every rank gets the same bits in every run. With counts that are powers of two, the tree over
+  /// 2 n ranks is that over n ranks whose values are sums of two neighbours.
+  virtual void all_reduce(std::span<float> values) = 0;
+  virtual void all_reduce(std::span<double> values) = 0;
+  /// all[r * mine.size() ...] = `mine` of rank r. `all` has count() * mine.size() bytes.
+  virtual void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) = 0;
+  /// `values` of rank `root` on every rank.
+  virtual void broadcast(std::span<std::byte> values, int root) = 0;
+  /// Returns when every rank has called it.
+  virtual void barrier() = 0;
+  /// The seconds that this rank has spent in these operations, waiting for other ranks included.
+  virtual double seconds() const { return 0; }
+  /// Ends every rank with `status` as its exit code, after `message` on standard error. For errors
+  /// of one rank alone, which the others would otherwise wait for.
+  [[noreturn]] virtual void abort(std::string_view message, int status) = 0;
+};
+
+/// Throws ErrorKind::input, on every rank, if `value` is not the same on all ranks. The error names
+/// `what`, the first rank that differs and both values.
+void check_same(Ranks& ranks, std::string_view what, std::string_view value);
+
+}  // namespace graphc::core

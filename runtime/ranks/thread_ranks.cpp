@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/ranks/thread_ranks.h"
+
+#include <algorithm>
+#include <bit>
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <optional>
+
+#include "ir/denormals.h"
+#include "ir/error.h"
+
+namespace graphc::core {
+namespace {
+
+/// Where the ranks meet. What an operation reads of others lies in their callers' memory, which
+/// stays theirs until all have met again.
+class Meeting {
+ public:
+  explicit Meeting(int count) : offers(size_t(count)), count_(count) {}
+
+  struct Offer {
+    std::string what;  ///< the operation and its size, the same on all ranks
+    const void* data = nullptr;
+  };
+  std::vector<Offer> offers;  ///< by rank; read between two meetings
+
+  /// Returns when all ranks have come. Throws if one has aborted.
+  void meet() {
+    std::unique_lock lock(mutex_);
+    check();
+    const uint64_t own = generation_;
+    if (++present_ == count_) {
+      present_ = 0;
+      ++generation_;
+      all_there_.notify_all();
+      return;
+    }
+    all_there_.wait(lock, [&] { return generation_ != own || aborted_; });
+    if (generation_ == own) check();
+  }
+
+  void abort(const std::string& message) {
+    std::lock_guard lock(mutex_);
+    if (!aborted_) aborted_ = message;
+    all_there_.notify_all();
+  }
+
+ private:
+  void check() const {
+    if (aborted_) throw resource_error("{}", *aborted_);
+  }
+
+  const int count_;
+  std::mutex mutex_;
+  std::condition_variable all_there_;
+  int present_ = 0;
+  uint64_t generation_ = 0;
+  std::optional<std::string> aborted_;
+};
+
+/// The sum of element `i` over some ranks, in the tree of Ranks::all_reduce: the largest power of
+/// two below their number on the left.
+template <typename Number>
+Number sum_at(std::span<const Number* const> parts, size_t i) {
+  if (parts.size() == 1) return parts[0][i];
+  const size_t half = std::bit_floor(parts.size() - 1);
+  return sum_at(parts.first(half), i) + sum_at(parts.subspan(half), i);
+}
+
+class ThreadRank : public Ranks {
+ public:
+  ThreadRank(std::shared_ptr<Meeting> meeting, int rank, int count)
+      : meeting_(std::move(meeting)), rank_(rank), count_(count) {}
+
+  int rank() const override { return rank_; }
+  int count() const override { return count_; }
+  int local_rank() const override { return rank_; }
+  int local_count() const override { return count_; }
+  std::string engine() const override { return "threads"; }
+
+  void all_reduce(std::span<float> values) override { reduce(values, "all_reduce of f32"); }
+  void all_reduce(std::span<double> values) override { reduce(values, "all_reduce of f64"); }
+
+  void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) override {
+    GRAPHC_CHECK(all.size() == mine.size() * size_t(count_), "all_gather of {} bytes into {}",
+                 mine.size(), all.size());
+    offer(fmt::format("all_gather of {} bytes", mine.size()), mine.data());
+    for (size_t r = 0; r < size_t(count_) && !mine.empty(); ++r)
+      std::memcpy(all.data() + r * mine.size(), meeting_->offers[r].data, mine.size());
+    meeting_->meet();
+  }
+
+  void broadcast(std::span<std::byte> values, int root) override {
+    offer(fmt::format("broadcast of {} bytes from rank {}", values.size(), root), values.data());
+    if (rank_ != root && !values.empty())
+      std::memcpy(values.data(), meeting_->offers[size_t(root)].data, values.size());
+    meeting_->meet();
+  }
+
+  void barrier() override {
+    offer("barrier", nullptr);
+    meeting_->meet();
+  }
+
+  [[noreturn]] void abort(std::string_view message, int) override {
+    meeting_->abort(std::string(message));
+    throw resource_error("{}", message);
+  }
+
+ private:
+  /// Shows the others what this rank has, and finds what they have.
+  void offer(std::string what, const void* data) {
+    meeting_->offers[size_t(rank_)] = {std::move(what), data};
+    meeting_->meet();
+    for (size_t r = 0; r < size_t(count_); ++r) {
+      const std::string &own = meeting_->offers[size_t(rank_)].what,
+                        &other = meeting_->offers[r].what;
+      GRAPHC_CHECK(own == other, "rank {} does {}, rank {} does {}", rank_, own, r, other);
+    }
+  }
+
+  template <typename Number>
+  void reduce(std::span<Number> values, std::string_view what) {
+    if (count_ == 1) return;
+    offer(fmt::format("{} elements, {}", values.size(), what), values.data());
+    std::vector<const Number*> parts;
+    for (const Meeting::Offer& each : meeting_->offers)
+      parts.push_back(static_cast<const Number*>(each.data));
+    sum_.resize(values.size() * sizeof(Number));
+    Number* const sum = reinterpret_cast<Number*>(sum_.data());
+    {
+      const DenormalsFlushed flushed;
+      for (size_t i = 0; i < values.size(); ++i) sum[i] = sum_at<Number>(parts, i);
+    }
+    meeting_->meet();
+    std::copy_n(sum, values.size(), values.data());
+  }
+
+  std::shared_ptr<Meeting> meeting_;
+  const int rank_, count_;
+  std::vector<std::byte> sum_;
+};
+
+}  // namespace
+
+std::vector<std::shared_ptr<Ranks>> thread_ranks(int count) {
+  GRAPHC_CHECK(count >= 1, "{} ranks", count);
+  const auto meeting = std::make_shared<Meeting>(count);
+  std::vector<std::shared_ptr<Ranks>> ranks;
+  for (int r = 0; r < count; ++r) ranks.push_back(std::make_shared<ThreadRank>(meeting, r, count));
+  return ranks;
+}
+
+}  // namespace graphc::core

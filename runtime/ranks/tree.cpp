@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/ranks/tree.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+
+#include "ir/denormals.h"
+
+namespace graphc::core {
+namespace {
+
+/// Elements that are summed over all parts before the next: all of a tree's rows fit into a
+/// first-level cache.
+constexpr size_t kBlock = 512;
+
+template <typename Number>
+void sum_block(std::span<const Number* const> parts, size_t begin, size_t size, Number* sum) {
+  if (parts.size() == 1) {
+    if (parts[0] + begin != sum) std::copy_n(parts[0] + begin, size, sum);
+    return;
+  }
+  if (parts.size() == 2) {
+    const Number *left = parts[0] + begin, *right = parts[1] + begin;
+    for (size_t i = 0; i < size; ++i) sum[i] = left[i] + right[i];
+    return;
+  }
+  const size_t half = std::bit_floor(parts.size() - 1);
+  sum_block(parts.first(half), begin, size, sum);
+  Number right[kBlock];
+  sum_block(parts.subspan(half), begin, size, right);
+  for (size_t i = 0; i < size; ++i) sum[i] += right[i];
+}
+
+template <typename Number>
+void sum_all(std::span<const Number* const> parts, std::span<Number> sum) {
+  if (parts.empty()) return;
+  const DenormalsFlushed flushed;
+  for (size_t begin = 0; begin < sum.size(); begin += kBlock)
+    sum_block(parts, begin, std::min(kBlock, sum.size() - begin), sum.data() + begin);
+}
+
+}  // namespace
+
+void sum_parts(std::span<const float* const> parts, std::span<float> sum) { sum_all(parts, sum); }
+
+void sum_parts(std::span<const double* const> parts, std::span<double> sum) { sum_all(parts, sum); }
+
+}  // namespace graphc::core

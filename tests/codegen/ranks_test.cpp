@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks on targets: graphs shared out among threads, each with an executable of its own, against
+// the evaluator; what of a step runs beside a collective; and plans replayed.
+#include "tests/testing/ranks.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "codegen/lower/collectives.h"
+#include "codegen/lower/lower.h"
+#include "codegen/step/collectives.h"
+#include "codegen/target.h"
+#include "codegen/targets/cpu/options.h"
+#include "ir/text.h"
+#include "passes/replicate/holding.h"
+#include "tests/codegen/replay_plan.h"
+#include "tests/passes/values.h"
+#include "tests/testing/counts.h"
+#include "tests/testing/expect_error.h"
+#include "tests/testing/random_graph.h"
+#include "tests/testing/targets.h"
+
+namespace graphc::core::testing {
+namespace {
+
+/// A language model of two layers, whose gradients are there one after another.
+constexpr const char* kTwoLayers = R"(
+graph @train(%tokens: i32[5,8], %targets: i32[5,8], %rate: f32[])
+    state (%table: f32[50,16], %w: f32[16,16], %u: f32[16,16], %w2: f32[16,16], %u2: f32[16,16],
+           %v: f32[16,50], %h: f32[8,16], %h2: f32[8,16]) {
+  %x = gather %table, %tokens
+  %hs, %end = scan %x.t in %x carry %s = %h with %w, %u {
+    %n = tanh(add(matmul(%x.t, %w), matmul(%s, %u)))
+    next %s = %n
+    emit %n
+  }
+  %hs2, %end2 = scan %x.t in %hs carry %s = %h2 with %w2, %u2 {
+    %n = tanh(add(matmul(%x.t, %w2), matmul(%s, %u2)))
+    next %s = %n
+    emit %n
+  }
+  %loss = mean(cross_entropy(matmul(%hs2, %v), %targets)) {axes = [0, 1]}
+  %dt, %dw, %du, %dw2, %du2, %dv = grad %loss, %table, %w, %u, %w2, %u2, %v
+  next %table = sub(%table, mul(%rate, %dt)), %w = sub(%w, mul(%rate, %dw)),
+       %u = sub(%u, mul(%rate, %du)), %w2 = sub(%w2, mul(%rate, %dw2)),
+       %u2 = sub(%u2, mul(%rate, %du2)), %v = sub(%v, mul(%rate, %dv)), %h = %end, %h2 = %end2
+  return %loss
+}
+)";
+const std::vector<int> kAxes{1, 1, -1};
+
+/// What a rank has after its runs.
+struct After {
+  std::vector<Literal> results;
+  std::map<std::string, Literal> states;
+
+  bool operator==(const After&) const = default;
+};
+
+After run_on(const Target& target, const GraphPtr& graph, const CompileOptions& options,
+             const Arguments& arguments, int runs) {
+  CompileReport report;
+  const auto executable = compile(graph, target, options, report);
+  std::vector<Tensor> inputs, states, outputs;
+  for (const Literal& input : arguments.inputs) inputs.emplace_back(input);
+  for (const Argument& state : executable->signature().states) {
+    states.emplace_back(arguments.states.at(state.name).converted(state.type.dtype));
+    states.back().make_unique();
+  }
+  for (const Argument& output : executable->signature().outputs) outputs.emplace_back(output.type);
+  for (int i = 0; i < runs; ++i) executable->run(inputs, states, outputs);
+  After after;
+  for (const Tensor& output : outputs) after.results.push_back(output.copy());
+  for (size_t i = 0; i < states.size(); ++i)
+    after.states.emplace(executable->signature().states[i].name, states[i].copy());
+  return after;
+}
+
+/// Of all ranks.
+std::vector<After> run_ranks_on(const Target& target, const GraphPtr& graph,
+                                const CompileOptions& options, int ranks, int shards,
+                                const std::vector<int>& axes, const Arguments& arguments,
+                                int runs = 1) {
+  std::vector<After> all(static_cast<size_t>(ranks));
+  run_ranks(ranks, [&](const std::shared_ptr<Ranks>& engine) {
+    CompileOptions own = options;
+    own.ranks = {
+        .count = ranks, .rank = engine->rank(), .shards = shards, .axes = axes, .engine = engine};
+    all[size_t(engine->rank())] = run_on(target, graph, own, arguments, runs);
+  });
+  return all;
+}
+
+void expect_near(const Literal& found, const Literal& wanted, double tolerance,
+                 const std::string& what) {
+  ASSERT_EQ(found.shape(), wanted.shape()) << what;
+  double size = 1;
+  for (int64_t i = 0; i < wanted.elements(); ++i)
+    size = std::max(size, std::abs(wanted.element(i)));
+  for (int64_t i = 0; i < wanted.elements(); ++i)
+    ASSERT_NEAR(found.element(i), wanted.element(i), tolerance * size) << what << " at " << i;
+}
+
+void expect_near(const After& found, const After& wanted, double tolerance = 1e-4) {
+  for (size_t i = 0; i < wanted.results.size(); ++i)
+    expect_near(found.results[i], wanted.results[i], tolerance, fmt::format("result {}", i));
+  for (const auto& [name, value] : wanted.states)
+    expect_near(found.states.at(name), value, tolerance, name);
+}
+
+Arguments arguments_of(const Graph& graph, unsigned seed) {
+  Arguments arguments =
+      random_arguments(graph, seed, {.low = -0.5, .high = 0.5, .index_limit = 50});
+  for (size_t i = 0; i < arguments.inputs.size(); ++i)
+    arguments.inputs[i] = arguments.inputs[i].converted(graph.inputs()[i].dtype());
+  for (const Value state : graph.states()) {
+    Literal& value = arguments.states.at(state.name());
+    value = value.converted(state.dtype());
+  }
+  return arguments;
+}
+
+TEST(RanksOnTargets, TrainALanguageModelAsOneProcessDoes) {
+  const GraphPtr graph = parse_graph(kTwoLayers);
+  const Arguments arguments = arguments_of(*graph, 1);
+  for (const Target* target : {&targets::cpu, &targets::reference}) {
+    const After wanted = run_on(*target, graph, {.threads = 1}, arguments, 3);
+    for (const char* variant : {"fused", "basic", "unrolled"}) {
+      if (target == &targets::reference && variant != std::string("fused")) continue;
+      for (const int ranks : {2, 4}) {
+        for (const int threads : {1, 2}) {
+          SCOPED_TRACE(
+              fmt::format("{}, {}, {} ranks of {} threads", target->name, variant, ranks, threads));
+          const auto found = run_ranks_on(*target, graph, {.variant = variant, .threads = threads},
+                                          ranks, 0, kAxes, arguments, 3);
+          expect_near(found[0], wanted);
+          for (const After& each : found) EXPECT_TRUE(each == found[0]) << "other bits";
+        }
+      }
+    }
+  }
+}
+
+/// No bit depends on how many ranks have the shards.
+TEST(RanksOnTargets, HaveTheBitsOfTheirShards) {
+  const GraphPtr graph = parse_graph(kTwoLayers);
+  const Arguments arguments = arguments_of(*graph, 2);
+  const After plain = run_on(targets::cpu, graph, {.threads = 1}, arguments, 4);
+  for (const int shards : {2, 4, 8}) {
+    std::optional<After> first;
+    for (int ranks = 1; ranks <= shards; ranks *= 2) {
+      for (const int threads : {1, 2}) {
+        SCOPED_TRACE(fmt::format("{} ranks of {} shards, {} threads", ranks, shards, threads));
+        const auto found = run_ranks_on(targets::cpu, graph, {.threads = threads}, ranks, shards,
+                                        kAxes, arguments, 4);
+        if (!first) first = found[0];
+        for (const After& each : found) EXPECT_TRUE(each == *first) << "other bits";
+      }
+    }
+    expect_near(*first, plain);
+  }
+}
+
+TEST(RanksOnTargets, ComputeRandomGraphs) {
+  int64_t tried = 0;
+  for (unsigned seed = 1; seed <= half_of(120) && !HasFailure(); ++seed) {
+    const int ranks = 2 + int(seed % 3);
+    const GraphPtr graph = random_graph(
+        seed, {.nodes = 5 + int(seed * 7 % 25), .loop = seed % 2 == 1, .gradient = seed % 3 == 2});
+    std::mt19937 random(seed);
+    std::vector<int> axes;
+    for (const Value input : graph->inputs()) {
+      axes.push_back(-1);
+      for (int axis = 0; axis < input.shape().rank(); ++axis) {
+        if (divides(input.shape(), parts_along(axis), ranks) && random() % 2 == 0)
+          axes.back() = axis;
+      }
+    }
+    if (std::ranges::all_of(axes, [](int axis) { return axis < 0; })) continue;
+    SCOPED_TRACE(fmt::format("random graph {}, {} ranks, axes {}\n{}", seed, ranks,
+                             fmt::join(axes, " "), print(*graph)));
+    const Arguments arguments = arguments_of(*graph, seed);
+    const After wanted =
+        run_on(targets::reference, graph, {.precision = Precision::f32}, arguments, 1);
+    const CompileOptions options{.threads = 1 + int(seed % 2)};
+    const auto found = run_ranks_on(targets::cpu, graph, options, ranks, 0, axes, arguments);
+    expect_near(found[0], wanted, 2e-4);
+    for (const After& each : found) EXPECT_TRUE(each == found[0]) << "other bits";
+    ++tried;
+  }
+  EXPECT_GE(tried, half_of(40));
+  count("graphs run by ranks", tried);
+}
+
+GraphPtr kernels_of_rank(const GraphPtr& graph, int ranks, int rank) {
+  CompileOptions options;
+  options.ranks = {.count = ranks, .rank = rank, .axes = kAxes};
+  CompileReport report;
+  return form_kernels_for(graph_of_rank(graph, options, report), options, report);
+}
+
+Machine machine_with_ranks(int workers, int64_t bucket_bytes) {
+  Machine machine = machine_like(0, workers);
+  machine.lower_external = lower_collective;
+  machine.bucket_bytes = bucket_bytes;
+  return machine;
+}
+
+/// How many records with products stand between the begin of a sum and the wait for it.
+int64_t beside_sums(const Plan& plan) {
+  int64_t open = 0, beside = 0;
+  for (const Record& record : plan.records) {
+    const auto* call = std::get_if<ExternCall>(&record.call);
+    if (call == nullptr) {
+      beside += open > 0 && std::holds_alternative<LoopCall>(record.call) ? 1 : 0;
+    } else {
+      open += is_wait(*call) ? -1 : 1;
+    }
+  }
+  EXPECT_EQ(open, 0);
+  return beside;
+}
+
+/// The graph with gradients divided by their norm.
+std::string with_norm(std::string text) {
+  const auto replace = [&](const std::string& from, const std::string& to) {
+    for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+      text.replace(at, from.size(), to);
+  };
+  replace("mul(%rate,", "mul(div(%rate, %norm),");
+  const size_t next = text.find("  next %table");
+  text.insert(next,
+              "  %norm = sqrt(add(add(sum(square(%dv)) {axes = [0, 1]}, sum(square(%du2)) {axes = "
+              "[0, 1]}), add(sum(square(%dw2)) {axes = [0, 1]}, sum(square(%dw)) {axes = [0, "
+              "1]})))\n");
+  return text;
+}
+
+int64_t sums_of(const Plan& plan) {
+  return std::ranges::count_if(plan.records, [](const Record& record) {
+    const ExternCall* call = collective_of(record);
+    return call != nullptr && call->function == kAllReduce;
+  });
+}
+
+TEST(Overlap, SumsOfALayerRunBesideTheBackwardLoopBelowIt) {
+  const GraphPtr kernels = kernels_of_rank(parse_graph(kTwoLayers), 2, 0);
+  const Plan plan = make_plan(*kernels, machine_with_ranks(2, 0));
+  EXPECT_GE(beside_sums(plan), 2) << print(plan);
+  // With the norm of all gradients, which is computed where they are.
+  const GraphPtr clipped = parse_graph(with_norm(kTwoLayers));
+  EXPECT_GE(beside_sums(make_plan(*kernels_of_rank(clipped, 2, 0), machine_with_ranks(2, 0))), 2);
+  EXPECT_GE(sums_of(plan), 6) << print(plan);
+  // Small ones become one operation.
+  const Plan together = make_plan(*kernels, machine_with_ranks(2, 1 << 20));
+  EXPECT_LT(sums_of(together), sums_of(plan)) << print(together);
+}
+
+/// All ranks begin the same operations in the same order.
+TEST(Overlap, EveryRankHasTheSameOrder) {
+  const GraphPtr graph = parse_graph(kTwoLayers);
+  const auto text_of = [&](int rank) {
+    std::string text;
+    const GraphPtr kernels = kernels_of_rank(graph, 4, rank);
+    for (const Record& record : make_plan(*kernels, machine_with_ranks(3, 4096)).records) {
+      const ExternCall* call = collective_of(record);
+      if (call == nullptr) continue;
+      text += call->function;
+      for (const ExternOperand& operand : call->operands) text += fmt::format(" {}", operand.bytes);
+    }
+    return text;
+  };
+  const std::string first = text_of(0);
+  EXPECT_FALSE(first.empty());
+  for (int rank = 1; rank < 4; ++rank) EXPECT_EQ(text_of(rank), first);
+}
+
+/// With the mutant `waits_left_to_the_end` a record reads a sum that nobody has waited for.
+TEST(Overlap, PlansAreReplayed) {
+  const GraphPtr graph = parse_graph(kTwoLayers);
+  for (const int ranks : {2, 4}) {
+    for (const int workers : {1, 2, 3}) {
+      for (const int64_t bucket : {0, 4096, 1 << 20}) {
+        EXPECT_EQ(
+            replay(*kernels_of_rank(graph, ranks, ranks - 1), machine_with_ranks(workers, bucket)),
+            "")
+            << ranks << " ranks, " << workers << " workers, buckets of " << bucket;
+      }
+    }
+  }
+}
+
+TEST(RanksOnTargets, ATargetWithoutRanksRefuses) {
+  const GraphPtr graph = parse_graph(kTwoLayers);
+  CompileOptions options;
+  options.ranks = {.count = 2, .rank = 0, .axes = kAxes};
+  CompileReport report;
+  EXPECT_NE(error_of(ErrorKind::input, [&] { compile(graph, targets::cpu, options, report); })
+                .find("one of 2 ranks: found 1"),
+            std::string::npos);
+  all_test_targets();  // gives the CUDA target its libraries
+  EXPECT_NE(error_of(ErrorKind::input, [&] { compile(graph, targets::cuda, options, report); })
+                .find("the CUDA target does not communicate between ranks: target cpu does"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace graphc::core::testing

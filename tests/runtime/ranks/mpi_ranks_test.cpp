@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// MpiRanks over a module whose ranks are threads: sums, pieces of long messages, errors.
+#include "runtime/ranks/mpi_ranks.h"
+
+#include <gmock/gmock.h>
+
+#include <array>
+
+#include "runtime/ranks/agree.h"
+#include "runtime/ranks/one_rank.h"
+#include "runtime/ranks/tree.h"
+#include "tests/runtime/ranks/fake_mpi.h"
+#include "tests/runtime/ranks/serial_tree.h"
+
+namespace graphc::core {
+namespace {
+
+using graphc::core::testing::fake_module;
+using graphc::core::testing::FakeMpi;
+using graphc::core::testing::on_ranks;
+using graphc::core::testing::sums_of;
+using graphc::core::testing::values_of;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+/// Limits that make many messages of few bytes.
+constexpr MpiSizes kTiny{.most = 24, .gathered = 48};
+
+template <typename Number>
+void expect_tree_sums(int count, size_t size, MpiSizes sizes) {
+  FakeMpi fake(count);
+  on_ranks(fake, [&](int rank) {
+    MpiRanks ranks(fake_module, sizes);
+    std::vector<Number> values = values_of<Number>(rank, size);
+    ranks.all_reduce(std::span(values));
+    EXPECT_EQ(values, sums_of<Number>(count, size))
+        << "rank " << rank << " of " << count << ", " << size << " values";
+  });
+  EXPECT_LE(fake.longest, sizes.most);
+}
+
+TEST(MpiRanks, SumInTheTreeOfTheirNumberWhateverTheSize) {
+  for (const int count : {1, 2, 3, 4, 5, 7, 8}) {
+    for (const size_t size : {0, 1, 2, 3, 4, 7, 31, 64, 100, 1537}) {
+      expect_tree_sums<float>(count, size, kTiny);
+      expect_tree_sums<double>(count, size, kTiny);
+    }
+    expect_tree_sums<float>(count, 20011, {});
+    expect_tree_sums<double>(count, 20011, {});
+  }
+}
+
+TEST(MpiRanks, TheTreeOverTwiceAsManyIsThatOverSumsOfNeighbours) {
+  for (const int count : {1, 2, 4, 8}) {
+    const std::vector<float> wide = sums_of<float>(2 * count, 40);
+    std::vector<std::vector<float>> pairs;
+    std::vector<const float*> parts;
+    for (int rank = 0; rank < count; ++rank) {
+      pairs.push_back(values_of<float>(2 * rank, 40));
+      const std::vector<float> right = values_of<float>(2 * rank + 1, 40);
+      for (size_t i = 0; i < right.size(); ++i) pairs.back()[i] += right[i];
+    }
+    for (const auto& pair : pairs) parts.push_back(pair.data());
+    std::vector<float> sum(40);
+    sum_parts(parts, std::span(sum));
+    EXPECT_EQ(sum, wide) << count;
+  }
+}
+
+TEST(SumParts, MayOverwriteTheFirstAndFlushesDenormals) {
+  std::vector<float> first{1, 1e-39f, 3}, second{2, 1e-39f, 4}, third{5, 0, 6};
+  const std::array<const float*, 3> parts{first.data(), second.data(), third.data()};
+  sum_parts(parts, std::span(first));
+  EXPECT_THAT(first, ElementsAre(8, 0, 13));
+}
+
+TEST(MpiRanks, GatherAndBroadcastInPieces) {
+  for (const size_t size : {1, 23, 24, 25, 100}) {
+    FakeMpi fake(3);
+    on_ranks(fake, [&](int rank) {
+      MpiRanks ranks(fake_module, kTiny);
+      const auto text = [&](int of) {
+        std::string all;
+        for (size_t i = 0; i < size; ++i) all += char('a' + (i * 7 + size_t(of) * 3) % 26);
+        return all;
+      };
+      std::string all(3 * size, ' ');
+      const std::string mine = text(rank);
+      ranks.all_gather(std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all)));
+      EXPECT_EQ(all, text(0) + text(1) + text(2));
+      for (int root = 0; root < 3; ++root) {
+        std::string values = text(rank);
+        ranks.broadcast(std::as_writable_bytes(std::span(values)), root);
+        EXPECT_EQ(values, text(root));
+      }
+    });
+    EXPECT_LE(fake.longest, kTiny.most);
+  }
+}
+
+TEST(MpiRanks, FewValuesTakeOneMessageAndManyTwo) {
+  for (const auto& [size, calls] : {std::pair<size_t, int>{4, 1}, {5, 2}, {12, 2}, {13, 4}}) {
+    FakeMpi fake(2);
+    on_ranks(fake, [&, n = size](int) {
+      MpiRanks ranks(fake_module, {.most = 24, .gathered = 32});
+      std::vector<float> values(n);
+      ranks.all_reduce(std::span(values));
+    });
+    EXPECT_EQ(fake.calls, calls) << size;
+  }
+}
+
+TEST(MpiRanks, SayWhichCallFailed) {
+  for (const auto& [function, says] :
+       {std::pair{"start", "MPI does not start: MPI_ERR_OTHER: as the test wants"},
+        std::pair{"all_to_all", "rank 1 of 2: a sum: MPI_ERR_OTHER"},
+        std::pair{"barrier", "rank 1 of 2: a barrier: MPI_ERR_OTHER"}}) {
+    FakeMpi fake(2);
+    fake.fails = function;
+    on_ranks(fake, [&, wanted = says](int rank) {
+      try {
+        MpiRanks ranks(fake_module, kTiny);
+        std::vector<float> values(99);
+        ranks.all_reduce(std::span(values));
+        ranks.barrier();
+        ADD_FAILURE() << "no error";
+      } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), ErrorKind::resource);
+        if (rank == 1) {
+          EXPECT_THAT(error.message(), HasSubstr(wanted));
+        }
+      }
+    });
+  }
+}
+
+TEST(MpiRanks, KnowTheNameOfTheirLibrary) {
+  EXPECT_EQ(mpi_name("Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4"), "Open MPI v4.1.4");
+  EXPECT_EQ(mpi_name("MPICH Version:\t4.0.2\nMPICH Release date: ..."), "MPICH Version: 4.0.2");
+  EXPECT_EQ(mpi_name(""), "");
+}
+
+TEST(Agree, GathersTextsOfAnyLength) {
+  FakeMpi fake(3);
+  on_ranks(fake, [&](int rank) {
+    MpiRanks ranks(fake_module, kTiny);
+    EXPECT_THAT(gather_texts(ranks, std::string(size_t(rank) * 40, 'x')),
+                ElementsAre("", std::string(40, 'x'), std::string(80, 'x')));
+    EXPECT_THAT(gather_texts(ranks, ""), ElementsAre("", "", ""));
+    EXPECT_EQ(broadcast_text(ranks, rank == 2 ? "from the last" : "other", 2), "from the last");
+    EXPECT_EQ(broadcast_text(ranks, ""), "");
+    EXPECT_TRUE(any_of_ranks(ranks, rank == 1));
+    EXPECT_FALSE(any_of_ranks(ranks, false));
+  });
+}
+
+TEST(Agree, AnErrorOfOneRankIsThrownByAll) {
+  FakeMpi fake(4);
+  on_ranks(fake, [&](int rank) {
+    MpiRanks ranks(fake_module);
+    together(ranks, [] {});
+    try {
+      together(ranks, [&] {
+        if (rank >= 2)
+          throw input_error({"model.cpp", 7, 0}, "no file {}", rank).note("it is gone");
+      });
+      ADD_FAILURE() << "no error";
+    } catch (const AgreedError& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::input);
+      EXPECT_STREQ(error.what(),
+                   "model.cpp:7: error: no file 2\n  note: it is gone\n  note: on rank 2 of 4");
+    }
+    try {
+      together(ranks, [] { throw std::bad_alloc(); });
+    } catch (const AgreedError& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::resource);
+      EXPECT_STREQ(error.what(), "error: out of memory");
+    }
+  });
+}
+
+TEST(Agree, OnlyTheFirstRankCallsWhatIsForIt) {
+  FakeMpi fake(3);
+  std::array<int, 3> calls{};
+  on_ranks(fake, [&](int rank) {
+    MpiRanks ranks(fake_module);
+    on_first(ranks, [&] { ++calls[size_t(rank)]; });
+    EXPECT_THROW(on_first(ranks, [] { throw resource_error("full"); }), AgreedError);
+  });
+  EXPECT_THAT(calls, ElementsAre(1, 0, 0));
+}
+
+TEST(CheckSame, NamesTheFirstRankThatDiffersAndBothValues) {
+  FakeMpi fake(4);
+  on_ranks(fake, [&](int rank) {
+    MpiRanks ranks(fake_module);
+    check_same(ranks, "--seed", "7");
+    try {
+      check_same(ranks, "--seed", rank < 2 ? "7" : "8");
+      ADD_FAILURE() << "no error";
+    } catch (const AgreedError& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::input);
+      EXPECT_EQ(error.message(),
+                "--seed: rank 2 has '8', and rank 0 has '7': wanted the same on all 4 ranks");
+    }
+  });
+}
+
+TEST(OneRank, IsAlone) {
+  OneRank rank;
+  EXPECT_EQ(rank.count(), 1);
+  std::vector<float> values{1, 2};
+  rank.all_reduce(std::span(values));
+  EXPECT_THAT(values, ElementsAre(1, 2));
+  EXPECT_THAT(gather_texts(rank, "mine"), ElementsAre("mine"));
+  EXPECT_THROW(together(rank, [] { throw input_error({}, "as it is"); }), Error);
+  check_same(rank, "seed", "1");
+}
+
+}  // namespace
+}  // namespace graphc::core
