@@ -24,6 +24,7 @@
 #include "tools/commands/describe.h"
 #include "tools/commands/paths.h"
 #include "tools/commands/ranks_option.h"
+#include "tools/commands/validators.h"
 #include "tools/commands/words.h"
 #include "tools/exit_code.h"
 
