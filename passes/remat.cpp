@@ -33,8 +33,10 @@
 namespace graphc::core {
 namespace {
 
-/// Bytes of states that are not worth computing again: about a core's second-level cache.
-constexpr int64_t kSmall = int64_t{4} << 20;
+/// Bytes of states that are not worth computing again: about the second-level caches. Sums along
+/// the rows of a matrix take about three times as long as over them: with these, what exceeds a
+/// shared cache.
+constexpr int64_t kSmall = int64_t{4} << 20, kSmallWithRowSums = int64_t{64} << 20;
 
 /// For each node whether some gradient depends on it.
 std::vector<bool> differentiated_nodes(const Graph& graph) {
@@ -66,11 +68,21 @@ bool is_quick_to_repeat(const Scan& scan) {
   });
 }
 
+bool sums_along_rows(const Scan& scan) {
+  const int rows = matrix_rows(scan).rank();
+  return std::ranges::any_of(scan.body().nodes(), [&](const Node& node) {
+    if (!node.is(ops::sum) && !node.is(ops::max)) return false;
+    const int rank = node.operands[0].shape().rank();
+    return rank > rows + 1 && std::ranges::count(node.attributes.get_ints("axes"), rank - 1) > 0;
+  });
+}
+
 /// Of which steps the carries are saved: every so many; 0: of all.
 int64_t chosen_every(const Scan& scan, const PassOptions& options) {
   if (scan.save_every() > 0) return scan.save_every();
   if (const int64_t steps = options.get_int("steps", 0); steps > 0) return steps;
-  const bool is_large = scan.steps() > 1 && carried_bytes(scan) > kSmall / scan.steps();
+  const int64_t small = sums_along_rows(scan) ? kSmallWithRowSums : kSmall;
+  const bool is_large = scan.steps() > 1 && carried_bytes(scan) > small / scan.steps();
   return options.get_bool("matrices", false) && is_large && is_quick_to_repeat(scan)
              ? steps_between_saved(scan.steps())
              : 0;
@@ -109,12 +121,30 @@ GraphPtr without_layers(const GraphPtr& graph) {
                  });
 }
 
+/// Says where a user's `save_every` has no effect: of a loop inside another one.
+void remark_on_inner_loops(const Graph& graph, Remarks& remarks) {
+  for (const Node& outer : graph.nodes()) {
+    for (const GraphPtr& region : outer.regions) {
+      for (const Node& node : region->nodes()) {
+        if (!node.is(ops::scan)) continue;
+        const Scan scan(node);
+        if (scan.save_every() == 0 || scan.save_every() >= scan.steps()) continue;
+        remarks.add(node, fmt::format("save_every = {} has no effect inside another loop: only a "
+                                      "loop outside of all others is split",
+                                      scan.save_every()));
+      }
+      remark_on_inner_loops(*region, remarks);
+    }
+  }
+}
+
 GraphPtr run_remat(const GraphPtr& graph, const PassOptions& options, Remarks& remarks) {
   if (options.get_int("steps", 1) < 1) {
     throw Error(ErrorKind::usage, {},
                 fmt::format("remat: steps is at least 1: found {}", options.get_int("steps", 1)));
   }
   if (!contains(*graph, ops::grad)) return graph;
+  remark_on_inner_loops(*graph, remarks);
   const GraphPtr loops = options.get_int("steps", 0) > 0 ? without_layers(graph) : graph;
   const std::vector<bool> differentiated = differentiated_nodes(*loops);
   return rewrite(
@@ -122,6 +152,10 @@ GraphPtr run_remat(const GraphPtr& graph, const PassOptions& options, Remarks& r
         if (!node.is(ops::scan) || !differentiated[size_t(node.id)]) return std::nullopt;
         const Scan scan(node);
         const int64_t every = chosen_every(scan, options);
+        if (every >= scan.steps() && scan.save_every() > 0) {
+          remarks.add(node, fmt::format("save_every = {} has no effect: the loop has {} steps",
+                                        every, scan.steps()));
+        }
         if (every == 0 || every >= scan.steps()) return std::nullopt;
         remarks.add(node, fmt::format("the derivative keeps the carries of every {} of {} steps "
                                       "({} bytes each) and computes the others again",

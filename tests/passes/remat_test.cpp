@@ -128,19 +128,19 @@ TEST(Remat, LeavesOtherLoopsAlone) {
 }
 
 TEST(Remat, TakesLargeMatricesOfRowsWhereATargetKeepsThem) {
-  const auto cell = [](int64_t width) {
+  const auto cell = [](int64_t width, int axis = 1) {
     return parse_graph(fmt::format(R"(
       graph @cell(%k: f32[64,4,{0},1], %v: f32[64,4,1,{0}], %s0: f32[4,{0},{0}]) {{
         %o, %s.end = scan %k.t in %k, %v.t in %v carry %s = %s0 {{
           %s.1 = add(mul(%s, 0.9), mul(%k.t, %v.t))
           next %s = %s.1
-          emit sum(mul(%s.1, %k.t)) {{axes = [1]}}
+          emit sum(mul(%s.1, %k.t)) {{axes = [{1}]}}
         }}
         %loss = sum(square(%o)) {{axes = [0,1,2]}}
         %dk, %dv = grad %loss, %k, %v
         return %dk, %dv
       }})",
-                                   width));
+                                   width, axis));
   };
   const PipelineResult large =
       run_pipeline(cell(128), parse_pipeline("simplify,cse,remat{matrices}"));
@@ -148,9 +148,38 @@ TEST(Remat, TakesLargeMatricesOfRowsWhereATargetKeepsThem) {
   EXPECT_EQ(large.remarks.all()[0].text,
             "the derivative keeps the carries of every 8 of 64 steps (262144 bytes each) and "
             "computes the others again");
+  // 4 MiB of states; 16 MiB, and a sum along the rows of the matrix.
+  for (const GraphPtr& other : {cell(64), cell(128, 2)}) {
+    EXPECT_EQ(
+        run_pipeline(other, parse_pipeline("simplify,cse,remat{matrices}")).remarks.all().size(),
+        0u)
+        << print(*other);
+  }
+}
+
+TEST(Remat, SaysWhereItHasNoEffect) {
+  const auto said = [](const GraphPtr& graph) {
+    const std::vector<Remark> all =
+        run_pipeline(graph, parse_pipeline("simplify,cse,remat")).remarks.all();
+    return all.size() == 1 ? all[0].text : fmt::format("{} remarks", all.size());
+  };
+  EXPECT_EQ(said(twelve_steps("{save_every = 12}")),
+            "save_every = 12 has no effect: the loop has 12 steps");
   EXPECT_EQ(
-      run_pipeline(cell(32), parse_pipeline("simplify,cse,remat{matrices}")).remarks.all().size(),
-      0u);
+      said(parse_graph(R"(
+    graph @nested(%x: f32[3,4,5], %h0: f32[5]) {
+      %h.end = scan %x.t in %x carry %h = %h0 {
+        %g.end = scan {save_every = 2} %x.u in %x.t carry %g = %h {
+          next %g = tanh(add(%g, %x.u))
+        }
+        next %h = %g.end
+      }
+      %dh = grad sum(square(%h.end)) {axes = [0]}, %h0
+      return %dh
+    })")),
+      "save_every = 2 has no effect inside another loop: only a loop outside of all others is "
+      "split");
+  EXPECT_EQ(said(twelve_steps("")), "0 remarks");
 }
 
 TEST(Remat, SaysWhatItWants) {
