@@ -45,7 +45,8 @@ struct ScanOptions {
   Value lengths = {};
   /// For the derivative, keeps the states of every `save_every`-th step alone and computes the
   /// steps between again: less memory for more time. Values and gradients are the same. 0: keeps
-  /// what the derivative needs of every step, unless the compiler knows better (`--remat`).
+  /// what the derivative needs of every step, unless the compiler knows better (`--remat`). Of a
+  /// loop inside another one it has no effect: a remark of the pass `remat`.
   int64_t save_every = 0;
 };
 
