@@ -9,6 +9,7 @@
 
 #include "models/registry.h"
 #include "tests/testing/counts.h"
+#include "tests/testing/samples.h"
 
 namespace graphc::core::testing {
 namespace {
@@ -112,14 +113,18 @@ std::string name_of(const Subject& subject) {
   return fmt::format("{} {}", subject.model, fmt::join(subject.parameters, " "));
 }
 
+using RankCounts = std::vector<int>;
+
 /// Every model on the numbers of ranks that `counts` says for its place in the list.
 template <typename Counts>
 void expect_training_of_one_process(const Counts& counts) {
   int64_t tried = 0;
   for (size_t i = 0; i < subjects().size(); ++i) {
     const Subject& subject = subjects()[i];
+    const RankCounts sampled = counts(i);
+    if (sampled.empty()) continue;
     const Trace wanted = trained(subject, nullptr, 0, 3);
-    for (const int ranks : counts(i)) {
+    for (const int ranks : sampled) {
       SCOPED_TRACE(fmt::format("{}: {} ranks", name_of(subject), ranks));
       const std::vector<Trace> found = trained_by(subject, ranks, 0, 3);
       expect_near(found[0], wanted);
@@ -135,8 +140,10 @@ void expect_bits_of_shards(const Counts& counts) {
   int64_t tried = 0;
   for (size_t i = 0; i < subjects().size(); ++i) {
     const Subject& subject = subjects()[i];
+    const RankCounts sampled = counts(i);
+    if (sampled.empty()) continue;
     const Trace wanted = trained(subject, nullptr, 4, 3);
-    for (const int ranks : counts(i)) {
+    for (const int ranks : sampled) {
       SCOPED_TRACE(fmt::format("{}: {} ranks of 4 shards", name_of(subject), ranks));
       for (const Trace& each : trained_by(subject, ranks, 4, 3)) expect_same_bits(each, wanted);
       ++tried;
@@ -145,20 +152,19 @@ void expect_bits_of_shards(const Counts& counts) {
   count("models with shards", tried);
 }
 
-using RankCounts = std::vector<int>;
-
+// Samples: each model is trained by one of the two.
 TEST(RanksOfModels, TrainAsOneProcessDoes) {
-  expect_training_of_one_process([](size_t i) { return RankCounts{2 + int(i % 2)}; });
-}
-TEST(RanksOfModelsSlow, TrainAsOneProcessDoesOnOneToFour) {
-  expect_training_of_one_process([](size_t) { return RankCounts{1, 2, 3, 4}; });
+  expect_training_of_one_process([](size_t i) {
+    if (!is_sampled(i, 2)) return RankCounts{};
+    return whole_samples() ? RankCounts{1, 2, 3, 4} : RankCounts{2 + int(i / 2 % 2)};
+  });
 }
 
 TEST(RanksOfModels, WithShardsHaveTheSameBitsOnAnyNumberOfRanks) {
-  expect_bits_of_shards([](size_t i) { return RankCounts{i % 2 == 0 ? 2 : 4}; });
-}
-TEST(RanksOfModelsSlow, WithShardsHaveTheSameBitsOnOneTwoAndFour) {
-  expect_bits_of_shards([](size_t) { return RankCounts{1, 2, 4}; });
+  expect_bits_of_shards([](size_t i) {
+    if (!is_sampled(i + 1, 2)) return RankCounts{};
+    return whole_samples() ? RankCounts{1, 2, 4} : RankCounts{i / 2 % 2 == 0 ? 2 : 4};
+  });
 }
 
 /// A batch that ranks do not divide is computed whole by every rank, and said once.
