@@ -33,10 +33,8 @@
 namespace graphc::core {
 namespace {
 
-/// Bytes of states that are not worth computing again: about the second-level caches. Sums along
-/// the rows of a matrix take about three times as long as over them: with these, what exceeds a
-/// shared cache.
-constexpr int64_t kSmall = int64_t{4} << 20, kSmallWithRowSums = int64_t{64} << 20;
+/// Bytes of states that are not worth computing again: about the second-level caches.
+constexpr int64_t kSmall = int64_t{4} << 20;
 
 /// For each node whether some gradient depends on it.
 std::vector<bool> differentiated_nodes(const Graph& graph) {
@@ -68,21 +66,11 @@ bool is_quick_to_repeat(const Scan& scan) {
   });
 }
 
-bool sums_along_rows(const Scan& scan) {
-  const int rows = matrix_rows(scan).rank();
-  return std::ranges::any_of(scan.body().nodes(), [&](const Node& node) {
-    if (!node.is(ops::sum) && !node.is(ops::max)) return false;
-    const int rank = node.operands[0].shape().rank();
-    return rank > rows + 1 && std::ranges::count(node.attributes.get_ints("axes"), rank - 1) > 0;
-  });
-}
-
 /// Of which steps the carries are saved: every so many; 0: of all.
 int64_t chosen_every(const Scan& scan, const PassOptions& options) {
   if (scan.save_every() > 0) return scan.save_every();
   if (const int64_t steps = options.get_int("steps", 0); steps > 0) return steps;
-  const int64_t small = sums_along_rows(scan) ? kSmallWithRowSums : kSmall;
-  const bool is_large = scan.steps() > 1 && carried_bytes(scan) > small / scan.steps();
+  const bool is_large = scan.steps() > 1 && carried_bytes(scan) > kSmall / scan.steps();
   return options.get_bool("matrices", false) && is_large && is_quick_to_repeat(scan)
              ? steps_between_saved(scan.steps())
              : 0;

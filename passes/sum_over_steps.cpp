@@ -29,15 +29,30 @@ std::optional<Values> linear_operands(const Node& node, const Moves& moves) {
   return std::nullopt;
 }
 
+/// A product of two values of the step, one for each entry of their leading axes.
 bool is_product_of_rows(const Node& node) {
-  return node.is(ops::matmul) && node.operands[0].shape().rank() == 2 &&
-         node.operands[1].shape().rank() == 2;
+  if (!node.is(ops::matmul)) return false;
+  const Shape &a = node.operands[0].shape(), &b = node.operands[1].shape();
+  if (a.rank() != b.rank() || a.rank() >= Shape::kMaxRank) return false;
+  return std::equal(a.begin(), a.end() - 2, b.begin());
 }
 
-/// op(x) of [T, rows, n] as [T * k, n], with the contracted axis of the step's product outermost.
+/// op(x) of [T, ..., rows, n] as [..., T * k, n], with the contracted axis of the step's product in
+/// front.
 Value contracted_rows(Value stacked, bool contracted_last) {
-  if (contracted_last) stacked = transpose(stacked, {0, 2, 1});
-  return reshape(stacked, {stacked.shape()[0] * stacked.shape()[1], stacked.shape()[2]});
+  const Shape& shape = stacked.shape();
+  const int64_t last = shape.rank() - 1;
+  const int64_t contracted = contracted_last ? last : last - 1;
+  const int64_t kept = contracted_last ? last - 1 : last;
+  Ints order, extents;
+  for (int64_t axis = 1; axis < last - 1; ++axis) {
+    order.push_back(axis);
+    extents.push_back(shape[int(axis)]);
+  }
+  order.insert(order.end(), {0, contracted, kept});
+  extents.push_back(shape[0] * shape[int(contracted)]);
+  extents.push_back(shape[int(kept)]);
+  return reshape(std::ranges::is_sorted(order) ? stacked : transpose(stacked, order), extents);
 }
 
 Value sum_of_products(const Node& node, Batch& batch) {

@@ -119,7 +119,8 @@ class RowLowering {
     const int row_axes = context_.matrix_rows.rank();
     join_axes(call, builder.program, rows_.lead,
               binding_.flatten && rows_.stages == 0 && row_axes == 0, row_axes);
-    builder.program.few_rows = over_rows && !call.outer.empty() && call.rows <= kFewRows;
+    builder.program.few_terms = (over_rows || reduces) && !call.outer.empty() &&
+                                (over_rows ? call.rows : call.unit) <= kFewTerms;
     return context_.call_of(builder.take());
   }
 

@@ -39,7 +39,7 @@ std::string text_of(const NestInstruction& in, size_t index) {
 
 std::string NestProgram::text() const {
   std::string text =
-      fmt::format("{}{} {{\n", few_rows ? "few rows of " : "", kind_names[size_t(kind)]);
+      fmt::format("{}{} {{\n", few_terms ? "few terms " : "", kind_names[size_t(kind)]);
   for (size_t i = 0; i < operands.size(); ++i) {
     const NestOperand& operand = operands[i];
     text += fmt::format("  operand {}: {} {}{}{}{}\n", i, operand_names[size_t(operand.kind)],

@@ -97,8 +97,8 @@ struct TileShape {
   bool operator==(const TileShape&) const = default;
 };
 
-/// See NestProgram::few_rows: those of a piece of a sum.
-inline constexpr int64_t kFewRows = 256;
+/// See NestProgram::few_terms: those of a piece of a sum.
+inline constexpr int64_t kFewTerms = 256;
 
 /// The program of a nest: no extents, strides or literals. Equal programs share machine code.
 struct NestProgram {
@@ -106,8 +106,10 @@ struct NestProgram {
   std::vector<NestOperand> operands;
   std::vector<NestProduct> products;
   std::vector<NestInstruction> body;
-  /// Of a sum over rows: a call has at most kFewRows rows, so the sums may stay in registers.
-  bool few_rows = false;
+  /// Of a nest with reductions: a call has at most kFewTerms rows, if it reduces columns, or at
+  /// most as many columns, if it reduces rows. So sums may stay in registers or finish several at a
+  /// time.
+  bool few_terms = false;
   /// The tile on the machine that the step is for. It is chosen once, where the nest is lowered.
   /// The packing of matrices, the division of columns among workers and the emission of code use
   /// it.

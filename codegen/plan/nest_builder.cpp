@@ -146,7 +146,7 @@ int NestBuilder::append(NestOperand spec, CallOperand argument, OperandKind kind
   return index;
 }
 
-void join_axes(NestCall& call, const NestProgram& program, const Shape& lead, bool flatten,
+void join_axes(NestCall& call, NestProgram& program, const Shape& lead, bool flatten,
                int row_axes) {
   Ints extents(lead.begin(), lead.end());
   std::vector<Ints*> strides;
@@ -177,6 +177,12 @@ void join_axes(NestCall& call, const NestProgram& program, const Shape& lead, bo
   for (CallProduct& product : call.products) {
     product.a_row = product.outer.empty() ? 0 : product.outer.back();
     if (!product.outer.empty()) product.outer.pop_back();
+  }
+  // What a row of an outer axis reads for all its inner rows is read once.
+  for (size_t i = 0; i < call.operands.size() && !call.outer.empty(); ++i) {
+    NestOperand& spec = program.operands[i];
+    const bool reads = spec.kind == OperandKind::load || spec.kind == OperandKind::iota;
+    if (reads && call.operands[i].row == 0) spec.by_row = false;
   }
   // Elementwise work on contiguous rows becomes one long row.
   bool flat = flatten && program.kind == NestKind::row_wise && call.rows > 1;

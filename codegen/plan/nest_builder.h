@@ -66,7 +66,7 @@ class NestBuilder {
 /// Sets the extents and strides of a call, with neighbouring axes joined where every operand is
 /// contiguous across them. With `flatten`, elementwise rows that are contiguous become one long
 /// row. The first `row_axes` axes are not joined with those after them.
-void join_axes(NestCall& call, const NestProgram& program, const Shape& lead, bool flatten,
+void join_axes(NestCall& call, NestProgram& program, const Shape& lead, bool flatten,
                int row_axes = 0);
 
 }  // namespace graphc::core

@@ -52,10 +52,8 @@ void expect_slope(const Graph& graph, const MatrixLiterals& inputs, const Matrix
   EXPECT_NEAR(along, difference, 1e-5 * std::max(1.0, std::abs(difference)));
 }
 
-void expect_compiled(const GraphPtr& graph, const MatrixLiterals& inputs,
-                     const testing::BoundedResults& wanted, const testing::TargetLevel& level,
-                     const CompileOptions& options) {
-  SCOPED_TRACE(level.text() + " " + options.variant);
+MatrixLiterals results_of(const GraphPtr& graph, const MatrixLiterals& inputs,
+                          const testing::TargetLevel& level, const CompileOptions& options) {
   CompileReport report;
   const auto executable = compile(graph, level.target(), level.options(options), report);
   std::vector<Tensor> given, outputs;
@@ -65,6 +63,14 @@ void expect_compiled(const GraphPtr& graph, const MatrixLiterals& inputs,
   executable->run(given, outputs);
   MatrixLiterals found;
   for (const Tensor& output : outputs) found.push_back(output.copy());
+  return found;
+}
+
+void expect_compiled(const GraphPtr& graph, const MatrixLiterals& inputs,
+                     const testing::BoundedResults& wanted, const testing::TargetLevel& level,
+                     CompileOptions options) {
+  SCOPED_TRACE(level.text() + " " + options.variant);
+  const MatrixLiterals found = results_of(graph, inputs, level, options);
   ASSERT_EQ(testing::beyond_bound(found, wanted), "");
   // A bound may be large, or none; the errors of these cells never are.
   for (size_t i = 0; i < found.size(); ++i) {
@@ -75,6 +81,11 @@ void expect_compiled(const GraphPtr& graph, const MatrixLiterals& inputs,
       ASSERT_NEAR(wanted.values[i].element(k), found[i].element(k), 1e-5 * scale)
           << "result " << i << " element " << k;
   }
+  if (!level.takes("threads")) return;
+  options.threads = 4 - options.threads;
+  const MatrixLiterals shared_out = results_of(graph, inputs, level, options);
+  for (size_t i = 0; i < found.size(); ++i)
+    ASSERT_TRUE(found[i] == shared_out[i]) << "result " << i << " on other threads";
 }
 
 TEST(RandomMatrixCellsCpu, AreRightOnEveryTarget) {

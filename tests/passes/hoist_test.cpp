@@ -164,6 +164,33 @@ TEST(Hoist, SumsOfProductsOfACarryTakeWhatItWasInEachStep) {
   }
 }
 
+TEST(Hoist, SumsOfProductsOfEachHeadAreOneProductOfEachHead) {
+  // Of [2,3,5] and [2,3,4], the rows contracted, however the operands lie.
+  for (const bool ta : {true, false}) {
+    for (const bool tb : {true, false}) {
+      const GraphPtr graph = parse_graph(fmt::format(
+          R"(
+        graph @f(%x: f32[6,{}], %h0: f32[2,3,5], %a0: f32[2,5,4], %u: f32[2,5,5]) {{
+          %h.e, %a.e = scan %x.t in %x carry %h = %h0, %a = %a0 with %u {{
+            %h.1 = tanh(matmul(%h, %u))
+            %left = transpose %h.1 {{permutation = {}}}
+            next %h = %h.1,
+                 %a = add(%a, matmul(%left, %x.t) {{transpose_a = {}, transpose_b = {}}})
+          }}
+          return %h.e, %a.e
+        }})",
+          tb ? "2,4,3" : "2,3,4", ta ? "[0,1,2]" : "[0,2,1]", ta, tb));
+      const GraphPtr result = after(graph, "hoist,simplify");
+      const std::vector<Scan> scans = scans_of(*result);
+      ASSERT_EQ(scans.size(), 1u);
+      EXPECT_EQ(scans[0].initial().size(), 1u) << print(*result);
+      EXPECT_EQ(count_here(scans[0].body(), "matmul"), 1) << print(*result);
+      EXPECT_EQ(count_here(*result, "matmul"), 1) << print(*result);
+      expect_same_values(graph, result, 3, 1e-12, {-1, 1, 7});
+    }
+  }
+}
+
 TEST(Hoist, LeavesElementwiseWorkOnStreamsInTheLoop) {
   const GraphPtr graph = parse_graph(R"(
     graph @f(%x: f32[4,3], %h0: f32[3]) {

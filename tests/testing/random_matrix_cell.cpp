@@ -26,8 +26,10 @@ class RandomMatrixCell {
     batch_ = draw(1, 4);
     rows_ = {batch_};
     if (draw(0, 1) == 1) rows_.push_back(draw(1, 3));
-    keys_ = draw(1, 7);
-    values_ = draw(1, 6);
+    // Of some cells about a vector, or two.
+    const bool wide = chance(3);
+    keys_ = wide ? draw(14, 35) : draw(1, 7);
+    values_ = wide ? draw(14, 35) : draw(1, 6);
     reverse_ = draw(0, 3) == 0;
     // Every way occurs among consecutive seeds.
     mask_ = RowMask(seed % unsigned(RowMask::count));

@@ -127,7 +127,7 @@ Value* BodyEmitter::all_lanes() {
 /// A product that is added is rounded once, with the sum, where the nest's sums stay in registers:
 /// there arithmetic takes longest.
 void BodyEmitter::allow_fused(ScalarOp op) {
-  if (!program_.few_rows) return;
+  if (!program_.few_terms) return;
   if (op != ScalarOp::add && op != ScalarOp::sub && op != ScalarOp::mul) return;
   llvm::FastMathFlags flags;
   flags.setAllowContract(true);

@@ -84,7 +84,7 @@ class BodyEmitter {
   std::vector<Reduction> reductions() const;
   /// The initial value of a reduction, in every lane.
   llvm::Value* identity(const Reduction& r);
-  /// Sets the accumulators of `all` to `values[offset...]`; of sums over rows, those of a place.
+  /// Sets the accumulators of `all`, of one place, to `values[offset...]`.
   void set_accumulators(const std::vector<Reduction>& all, const Values& values, size_t offset = 0,
                         size_t place = 0);
   /// Appends the current accumulators of `all`.
@@ -93,6 +93,9 @@ class BodyEmitter {
   llvm::Value* join(const Reduction& r, llvm::Value* x, llvm::Value* y);
   /// Combines the lanes of a finished accumulator and stores the one element of `row`.
   void store_row(const Reduction& r, llvm::Value* row, llvm::Value* lanes);
+  /// The same for the first `count` of as many rows as a vector has lanes, from `row` on, with one
+  /// accumulator for each row.
+  void store_rows(const Reduction& r, llvm::Value* row, llvm::Value* count, Values rows);
   /// Stores a finished accumulator, one column per lane.
   void store_columns(const Reduction& r, llvm::Value* column, llvm::Value* mask,
                      llvm::Value* values);
@@ -127,6 +130,7 @@ class BodyEmitter {
   /// The result of a reduction in its stored form.
   llvm::Value* finished(const Reduction& r, llvm::Value* value);
   llvm::Value* across_lanes(const Reduction& r, llvm::Value* value);
+  llvm::Value* across_lanes(const Reduction& r, Values rows);
 
   CpuFeatures cpu_;  // bodies are emitted for it
   llvm::IRBuilderBase& b_;
@@ -138,7 +142,7 @@ class BodyEmitter {
   static constexpr size_t kMostPlaces = 4;
   Values values_[kMostPlaces];  // the value of each instruction; null before it is emitted
   size_t place_ = 0;            // index of the values in use
-  /// By operand, part and, of sums over rows, place: each place has columns of its own.
+  /// By operand, part and place.
   std::map<std::tuple<int, int, size_t>, llvm::Value*> accumulators_;
 };
 

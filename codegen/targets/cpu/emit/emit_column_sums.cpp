@@ -42,7 +42,7 @@ ColumnSumsEmitter::ColumnSumsEmitter(llvm::IRBuilderBase& builder, llvm::Functio
       body_(body),
       lanes_(program.tile.lanes),
       vectors_(program.tile.vectors),
-      few_rows_(program.few_rows),
+      few_rows_(program.few_terms),
       all_(body.reductions()) {
   function_ = function;
   int64_t bytes = 0;
@@ -50,7 +50,7 @@ ColumnSumsEmitter::ColumnSumsEmitter(llvm::IRBuilderBase& builder, llvm::Functio
   strip_ = strip_of(program, bytes);
 }
 
-void ColumnSumsEmitter::emit(const Range& rows, const Range& columns) {
+void ColumnSumsEmitter::emit(const LoopRange& rows, const LoopRange& columns) {
   if (few_rows_) {
     // Sums and vectors that fit the registers.
     const int most = std::min<int>(vectors_, std::max(1, 16 / std::max(1, int(all_.size()))));
@@ -156,7 +156,7 @@ void ColumnSumsEmitter::emit_rows(I64 begin, I64 end, int at_once) {
   });
 }
 
-void ColumnSumsEmitter::emit_few_rows(const Range& rows, I64 first, const Values& masks) {
+void ColumnSumsEmitter::emit_few_rows(const LoopRange& rows, I64 first, const Values& masks) {
   std::vector<I64> columns;
   Values none;
   for (size_t i = 0; i < masks.size(); ++i) {

@@ -16,20 +16,15 @@ namespace graphc::core::cpu {
 ///
 /// The columns of a row in a strip are contiguous, so the processor prefetches them. The
 /// accumulators of a strip, for every level of pieces (BodyEmitter::kTermsOfPiece), fit in the
-/// first-level cache. With few rows (NestProgram::few_rows) the accumulators of a block of columns
+/// first-level cache. With few rows (NestProgram::few_terms) the accumulators of a block of columns
 /// stay in registers.
 class ColumnSumsEmitter : private LoopEmitter {
  public:
-  /// Rows and columns from `begin` to `end`.
-  struct Range {
-    llvm::Value *begin, *end;
-  };
-
   /// The arguments of `body` must be set, and its level `once` emitted.
   ColumnSumsEmitter(llvm::IRBuilderBase& builder, llvm::Function* function, BodyEmitter& body,
                     const NestProgram& program);
 
-  void emit(const Range& rows, const Range& columns);
+  void emit(const LoopRange& rows, const LoopRange& columns);
 
  private:
   /// Accumulators of a strip in memory, one for each vector of columns and each reduction.
@@ -47,7 +42,7 @@ class ColumnSumsEmitter : private LoopEmitter {
   void emit_rows(I64 begin, I64 end, int at_once);
   void store();
   /// The columns from `first` on, a vector for each mask: all rows at once, sums in registers.
-  void emit_few_rows(const Range& rows, I64 first, const Values& masks);
+  void emit_few_rows(const LoopRange& rows, I64 first, const Values& masks);
 
   BodyEmitter& body_;
   const int lanes_, vectors_;
@@ -55,7 +50,7 @@ class ColumnSumsEmitter : private LoopEmitter {
   const std::vector<BodyEmitter::Reduction> all_;
   int64_t strip_ = 0;       ///< in columns
   std::vector<Sums> sums_;  ///< for each level of pieces, the shortest first
-  Range columns_{};         ///< of the strip
+  LoopRange columns_{};     ///< of the strip
 };
 
 }  // namespace graphc::core::cpu

@@ -16,6 +16,11 @@ class Value;
 
 namespace graphc::core::cpu {
 
+/// Emitted indices from `begin` to `end`.
+struct LoopRange {
+  llvm::Value *begin = nullptr, *end = nullptr;
+};
+
 /// Emits loops at its builder's insertion point in the function `function_`.
 class LoopEmitter {
  protected:

@@ -16,6 +16,7 @@
 #include "codegen/targets/cpu/emit/emit_finish.h"
 #include "codegen/targets/cpu/emit/emit_loops.h"
 #include "codegen/targets/cpu/emit/emit_product.h"
+#include "codegen/targets/cpu/emit/emit_row_sums.h"
 #include "codegen/targets/cpu/emit/emit_sums.h"
 #include "codegen/targets/cpu/machine.h"
 #include "ir/mutant.h"
@@ -52,7 +53,12 @@ class NestEmitter : private LoopEmitter {
         emit_tiles();
         break;
       case NestKind::row_wise:
-        emit_rows();
+        if (program_.few_terms) {
+          RowSumsEmitter(b_, function_, body_, program_)
+              .emit({row_begin_, row_end_}, {column_begin_, column_end_});
+        } else {
+          emit_rows();
+        }
         break;
       case NestKind::column_wise:
         ColumnSumsEmitter(b_, function_, body_, program_)

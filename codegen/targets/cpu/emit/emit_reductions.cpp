@@ -52,6 +52,28 @@ void BodyEmitter::store_row(const Reduction& r, Value* row, Value* lanes) {
                         llvm::Align(uint64_t(size_of(r.dtype))));
 }
 
+void BodyEmitter::store_rows(const Reduction& r, Value* row, Value* count, Values rows) {
+  const llvm::Align align{uint64_t(size_of(r.dtype))};
+  Value* stride = operands_[size_t(r.operand)].row;
+  Value* values = finished(r, across_lanes(r, std::move(rows)));
+  Value* pointer = at(operands_[size_t(r.operand)].base, b_.CreateMul(row, stride));
+  Value* mask = mask_of(count);
+  llvm::Function* function = b_.GetInsertBlock()->getParent();
+  const auto block = [&](const char* name) {
+    return llvm::BasicBlock::Create(b_.getContext(), name, function);
+  };
+  llvm::BasicBlock *side_by_side = block("side_by_side"), *apart = block("apart"),
+                   *end = block("stored");
+  b_.CreateCondBr(b_.CreateICmpEQ(stride, number(size_of(r.dtype))), side_by_side, apart);
+  b_.SetInsertPoint(side_by_side);
+  b_.CreateMaskedStore(values, pointer, align, mask);
+  b_.CreateBr(end);
+  b_.SetInsertPoint(apart);
+  b_.CreateMaskedScatter(values, lane_pointers(pointer, stride), align, mask);
+  b_.CreateBr(end);
+  b_.SetInsertPoint(end);
+}
+
 void BodyEmitter::store_columns(const Reduction& r, Value* column, Value* mask, Value* values) {
   const llvm::Align align{uint64_t(size_of(r.dtype))};
   Value* pointer = address(r.operand, r.part, nullptr, column);
@@ -85,7 +107,7 @@ void BodyEmitter::reduce(const NestInstruction& in, Value* mask) {
     Value* value = values_[place_][size_t(in.a)];
     if (mask != nullptr && !mutated(Mutant::padding_lanes_counted))
       value = b_.CreateSelect(mask, value, identity(r));
-    Value*& sum = accumulators_[{r.operand, r.part, along_row ? 0 : place_}];
+    Value*& sum = accumulators_[{r.operand, r.part, place_}];
     sum = join(r, sum, value);
   }
 }
@@ -102,6 +124,30 @@ Value* BodyEmitter::across_lanes(const Reduction& r, Value* value) {
     value = join(r, b_.CreateShuffleVector(value, low), b_.CreateShuffleVector(value, high));
   }
   return b_.CreateExtractElement(value, uint64_t(0));
+}
+
+/// The same for as many vectors as there are lanes: the result of vector i is in lane i. Each level
+/// joins halves of two vectors in one, so each sum has the tree of across_lanes() of its vector.
+Value* BodyEmitter::across_lanes(const Reduction& r, Values rows) {
+  const int lanes = shape_.lanes;
+  const int half = mutated(Mutant::half_the_lanes_lost) ? lanes / 4 : lanes / 2;
+  for (int width = lanes / 2; width >= 1; width /= 2) {
+    // Of both vectors together, pieces of `width` lanes: the first and second half of each sum.
+    std::vector<int> low, high;
+    for (int piece = 0; piece < 2 * lanes; piece += 2 * width) {
+      for (int i = 0; i < width; ++i) {
+        low.push_back(piece + i);
+        high.push_back(piece + (width > half ? 0 : width) + i);
+      }
+    }
+    Values joined;
+    for (size_t i = 0; i < rows.size(); i += 2) {
+      Value* first = b_.CreateShuffleVector(rows[i], rows[i + 1], low);
+      joined.push_back(join(r, first, b_.CreateShuffleVector(rows[i], rows[i + 1], high)));
+    }
+    rows = std::move(joined);
+  }
+  return rows.front();
 }
 
 }  // namespace graphc::core::cpu
