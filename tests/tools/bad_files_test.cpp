@@ -11,6 +11,7 @@
 #include "tests/testing/corpus.h"
 #include "tests/testing/counts.h"
 #include "tests/testing/temporary_folder.h"
+#include "tests/tools/run_tool.h"
 
 namespace graphc::core {
 namespace {
@@ -56,7 +57,7 @@ class BadFiles : public ::testing::Test {
   Ran run(const std::string& program, const std::string& arguments) const {
     const std::string command = fmt::format("'{}' {} < /dev/null > '{}' 2> '{}'", program,
                                             arguments, path("out"), path("err"));
-    const int status = std::system(command.c_str());
+    const int status = testing::run_shell(command);
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(path("out")),
             read_file(path("err"))};
   }

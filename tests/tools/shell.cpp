@@ -17,9 +17,8 @@ Ran run_bash(const std::string& script, const TemporaryFolder& folder, bool merg
                              folder.path().string(), bin, GRAPHC_BUILD, GRAPHC_COMPILER, script));
   const auto out = folder.add(".out", ""), err = folder.add(".err", "");
   const int status =
-      std::system(fmt::format("bash '{}' > '{}' 2>{} < /dev/null", file.string(), out.string(),
-                              merged ? "&1" : fmt::format("'{}'", err.string()))
-                      .c_str());
+      run_shell(fmt::format("bash '{}' > '{}' 2>{} < /dev/null", file.string(), out.string(),
+                            merged ? "&1" : fmt::format("'{}'", err.string())));
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(out), read_file(err)};
 }
 
