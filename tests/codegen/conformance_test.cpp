@@ -110,7 +110,7 @@ std::vector<Setting> settings(const std::vector<TargetLevel>& levels, unsigned n
   std::vector<Setting> all;
   for (const TargetLevel& level : levels)
     all.push_back({level, {.variant = "fused", .threads = 1}});
-  if (!is_sampled(number, 3)) return all;
+  if (!is_sampled(number, 5)) return all;
   for (const TargetLevel& level : target_levels_for(number, 0)) {
     if (level.takes("variant")) all.push_back({level, {.variant = "basic", .threads = 3}});
   }
@@ -169,7 +169,7 @@ TEST_P(ConformanceCpu, EveryOpHasItsValuesOnEveryTarget) {
     const double high = whole_layers.contains(c.graph->name()) ? 0.5 : 2.5;
     const Expected small = expected(c, 0.2, 1.3), wide = expected(c, -high, high);
     // Half of the samples meet all levels; the others, and other extents, those whose turn it is.
-    const bool at_all_levels = c.as_sampled && is_sampled(of_samples++, 2);
+    const bool at_all_levels = c.as_sampled && is_sampled(of_samples++, 3);
     const auto levels = at_all_levels ? all_target_levels() : target_levels_for(turn, turn);
     for (const Setting& setting : settings(levels, c.as_sampled ? 0 : turn++)) {
       SCOPED_TRACE(c.name + " on " + setting.text());
@@ -371,7 +371,7 @@ TEST_P(ConformanceCpu, EveryDerivativeAgreesWithDifferences) {
   Looked looked;
   unsigned number = 0, others = 0;
   for (const OpCase& c : cases_of(GetParam())) {
-    if (!has_derivative(*c.graph) || (!c.as_sampled && !is_sampled(others++, 4))) continue;
+    if (!has_derivative(*c.graph) || (!c.as_sampled && !is_sampled(others++, 9))) continue;
     const std::vector<TargetLevel> levels = target_levels_for(number, number);
     ++number;
     if (kind_of_error([&] { evaluate(*c.graph, random_arguments(c, 11, 0.2, 1.3)); })) continue;

@@ -69,7 +69,7 @@ TEST_P(RegressionsCpu, StayMended) {
     for (unsigned seed : {2u, 14u}) {
       std::vector<TargetLevel> some = levels;
       unsigned number = turn++;
-      std::erase_if(some, [&](const TargetLevel&) { return !is_sampled(number++, 2); });
+      std::erase_if(some, [&](const TargetLevel&) { return !is_sampled(number++, 3); });
       ASSERT_EQ(difference(seed, some, false), "");
     }
   }

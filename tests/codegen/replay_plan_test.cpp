@@ -19,6 +19,7 @@
 #include "tests/testing/counts.h"
 #include "tests/testing/exact_graph.h"
 #include "tests/testing/random_graph.h"
+#include "tests/testing/samples.h"
 #include "tests/testing/wide_golden.h"
 
 namespace graphc::core::testing {
@@ -50,7 +51,7 @@ int64_t expect_replayed(const GraphPtr& graph, const std::string& name) {
 
 TEST(ReplayPlan, OfRandomGraphs) {
   int64_t plans = 0;
-  for (unsigned seed = 1; seed <= 60 && !HasFailure(); ++seed) {
+  for (unsigned seed = 1; seed <= half_of(60) && !HasFailure(); ++seed) {
     plans += expect_replayed(random_graph(seed, {.nodes = 5 + int(seed * 7 % 25),
                                                  .loop = seed % 2 == 1,
                                                  .gradient = seed % 3 == 2}),
@@ -64,7 +65,7 @@ TEST(ReplayPlan, OfRandomGraphs) {
 /// With states that are each other's next, loops in loops, values in several places.
 TEST(ReplayPlan, OfConfusedGraphs) {
   int64_t plans = 0;
-  for (unsigned seed = 1; seed <= 200 && !HasFailure(); ++seed) {
+  for (unsigned seed = 1; seed <= half_of(200) && !HasFailure(); ++seed) {
     const ConfusedOptions options{.real = seed % 3 == 0, .gradient = seed % 4 == 3};
     plans += expect_replayed(confused_graph(seed, options), fmt::format("confused graph {}", seed));
   }

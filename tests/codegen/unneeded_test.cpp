@@ -154,7 +154,7 @@ TEST_P(UnneededCpu, IsLeftOutAndNothingElse) {
     for (size_t i = 0; i < levels.size(); ++i) {
       std::vector<testing::Way> ways = testing::every_way(seed, {1, 2});
       size_t turn = i + seed;
-      if (i > 0) std::erase_if(ways, [&](const auto&) { return !testing::is_sampled(turn++, 2); });
+      if (i > 0) std::erase_if(ways, [&](const auto&) { return !testing::is_sampled(turn++, 3); });
       ASSERT_EQ(testing::first_difference(graph, seed, testing::Numbers::real, {levels[i]}, ways),
                 "");
     }

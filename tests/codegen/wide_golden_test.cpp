@@ -66,7 +66,7 @@ TEST_P(WideGoldenCpu, CompiledCodeAgreesWithPyTorch) {
     }
   };
   for (const WideCase& c : wide_cases(GetParam())) {
-    if (!is_sampled(number++, 2)) continue;
+    if (!is_sampled(number++, 3)) continue;
     // The largest cases are not among the few of the targets that are interpreted.
     for (const TargetLevel& level : target_levels_for(turn + 2, turn)) expect_close(c, level);
     ++turn;

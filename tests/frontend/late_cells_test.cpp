@@ -89,7 +89,7 @@ TEST_F(LateCells, SayWhatTheySayInTheFirstRows) {
       (early.is_silent ? silent : said) += 1;
       ++turn;
       for (const size_t row : {1000, 1003}) {
-        if (!is_sampled(turn + row, 2)) continue;
+        if (!is_sampled(turn + row, 3)) continue;
         SCOPED_TRACE(base.names + base.row + "row " + std::to_string(row) + ": " + cell);
         const Outcome late = outcome(base, cell, row, row % 2 == 1);
         if (!early.is_silent) {

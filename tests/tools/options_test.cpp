@@ -62,7 +62,7 @@ TEST(Options, NoneTakesTheNextOneForItsValue) {
     std::vector<std::string> with_values = options_with_values(command);
     // Every option of some command, and a third of those that others have too.
     std::erase_if(with_values, [&](const std::string& option) {
-      return !seen.insert(option).second && !testing::is_sampled(again++, 3);
+      return !seen.insert(option).second && !testing::is_sampled(again++, 7);
     });
     // A hundred and more refusals: to look for leaks in each takes a quarter of their time.
     std::string script = "export ASAN_OPTIONS=detect_leaks=0:$ASAN_OPTIONS\n";

@@ -203,7 +203,7 @@ TEST_F(OtherData, AreWhatAModelIsTrainedOnFurther) {
     const Ran learned = bash("graphc eval c " + eval);
     ASSERT_EQ(learned.code, 0) << learned.err;
     for (const char* file : {"c", "c/checkpoint.safetensors", "c/best.safetensors", "m.graphc"}) {
-      if (!is_sampled(turn++, 3)) continue;
+      if (!is_sampled(turn++, 5)) continue;
       Ran ran = train(each, fmt::format("--epochs 0 --checkpoint d --init {}", file));
       EXPECT_EQ(ran.code, 0) << each.model << file << ran.err;
       EXPECT_EQ(bash("graphc eval d " + eval).out, learned.out) << each.model << file;

@@ -205,7 +205,7 @@ TEST(DenormalsCpu, EveryOpStaysWithinItsBound) {
   for (const Op* op : testing::sampled_ops()) {
     for (const testing::OpCase& c : testing::op_cases(*op)) {
       if (!is_of_f32(c) || c.index_limit == 0) continue;
-      if (!c.as_sampled && !testing::is_sampled(of_other_extents++, 3)) continue;
+      if (!c.as_sampled && !testing::is_sampled(of_other_extents++, 7)) continue;
       SCOPED_TRACE(c.name);
       const Literals arguments = small_arguments(c, ++seed);
       testing::BoundedResults wanted = testing::evaluate_with_bounds(*c.graph, arguments);

@@ -62,7 +62,7 @@ void go_through(const std::string& text, const std::string& variant, const std::
     options.unroll = unroll;
     options.threads = 1;
     for (std::string_view stage : target->stages) {
-      if (!graphc::core::testing::is_sampled(turn++, 2)) continue;
+      if (!graphc::core::testing::is_sampled(turn++, 3)) continue;
       EXPECT_FALSE(target->show(graph, options, stage).empty());
     }
     CompileReport report;

@@ -246,7 +246,7 @@ std::vector<Fault> faults_of(const LibraryCall& function, size_t calls,
     const bool is_everywhere = everywhere.contains(code.value);
     const size_t turn = is_everywhere ? number_everywhere++ : number++;
     for (const size_t call : is_everywhere ? every : one) {
-      if (is_sampled(is_everywhere ? turn + call : turn, 2))
+      if (is_sampled(is_everywhere ? turn + call : turn, 3))
         faults.push_back({function, code, call});
     }
   }

@@ -104,10 +104,10 @@ std::vector<Small> small_models() {
   };
   size_t number = 0;  // of a cell: all others are tried below as layers
   for (const StreamCellRecord& cell : all_stream_cells())
-    if (is_sampled(number++, 2))
+    if (is_sampled(number++, 4))
       all.push_back({"cell-layer", {"size=test", fmt::format("cell={}", cell.name)}});
   for (const CellRecord& cell : all_cells())
-    if (is_sampled(number++, 3))
+    if (is_sampled(number++, 5))
       all.push_back(
           {"lstm-layer", {"hidden=6", "steps=4", "batch=3", fmt::format("cell={}", cell.name)}});
   return all;

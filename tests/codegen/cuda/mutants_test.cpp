@@ -131,7 +131,7 @@ class Hunt {
     // The kernels take turns of the rules: of each, one's place is the middle of all.
     if (!whole_samples()) all = sampled(std::move(all), most);
     std::erase_if(all,
-                  [turn = name_.size()](const Attempt&) mutable { return !is_sampled(turn++, 2); });
+                  [turn = name_.size()](const Attempt&) mutable { return !is_sampled(turn++, 3); });
     for (const Attempt& attempt : all) try_one(*attempt.kernel, attempt.mutant);
     count("mutants of CUDA text killed", killed_);
     count("mutants of CUDA text that change nothing", equal_);
