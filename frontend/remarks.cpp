@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontend/remarks.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "ir/called.h"
 
 namespace graphc::core {
@@ -17,15 +20,25 @@ namespace {
 
 constexpr std::string_view kNothingCarried = "it carries nothing from step to step";
 
+bool is_of_loop_in_pieces(const Remark& remark) {
+  return remark.pass == "fuse" && remark.text.starts_with("a loop, not") &&
+         !remark.text.ends_with(kNothingCarried);
+}
+
 }  // namespace
 
 std::vector<Remark> loops_in_pieces(const CompileReport& report) {
   std::vector<Remark> loops;
-  for (const Remark& remark : report.remarks) {
-    const bool loop = remark.pass == "fuse" && remark.text.starts_with("a loop, not");
-    if (loop && !remark.text.ends_with(kNothingCarried)) loops.push_back(remark);
-  }
+  std::ranges::copy_if(report.remarks, std::back_inserter(loops), is_of_loop_in_pieces);
   return loops;
+}
+
+std::vector<Remark> notices(const CompileReport& report) {
+  std::vector<Remark> all;
+  std::ranges::copy_if(report.remarks, std::back_inserter(all), [](const Remark& remark) {
+    return remark.is_notice || is_of_loop_in_pieces(remark);
+  });
+  return all;
 }
 
 }  // namespace graphc::core

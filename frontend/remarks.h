@@ -16,4 +16,7 @@ std::string to_string(const Remark& remark);
 /// reasons.
 std::vector<Remark> loops_in_pieces(const CompileReport& report);
 
+/// What a user is told unasked: loops_in_pieces(), and all with Remark::is_notice.
+std::vector<Remark> notices(const CompileReport& report);
+
 }  // namespace graphc::core

@@ -308,7 +308,7 @@ Session::Compiled& Session::compiled(std::string_view graph, const GivenTypes& i
   }
   if (kept.empty()) {
     for (const Remark& remark : traced.remarks) options_.announce(to_string(remark));
-    announce_loops(now.report);
+    announce_notices(now.report);
   } else {
     announce(kept.front(), now);
   }
@@ -338,10 +338,10 @@ void Session::announce_unmet(const TracedGraph& traced) {
                                 model_.name(), fmt::join(std::exchange(unmet_, {}), "', '")));
 }
 
-void Session::announce_loops(const CompileReport& report) const {
+void Session::announce_notices(const CompileReport& report) const {
   // Other variants are compiled only for comparison.
   if (options_.compile.variant != CompileOptions{}.variant) return;
-  for (const Remark& loop : loops_in_pieces(report)) options_.announce(to_string(loop));
+  for (const Remark& notice : notices(report)) options_.announce(to_string(notice));
 }
 
 void Session::announce(const Compiled& before, const Compiled& now) const {

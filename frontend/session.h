@@ -222,7 +222,7 @@ class Session {
   /// Runs the executable; records the run in the trace if there is one.
   void run_traced(Compiled& graph, const std::vector<Tensor>& inputs);
   void announce(const Compiled& before, const Compiled& now) const;
-  void announce_loops(const CompileReport& report) const;
+  void announce_notices(const CompileReport& report) const;
   /// Once every graph of the model is compiled, announces the dims of `round_up` that none has.
   void announce_unmet(const TracedGraph& traced);
   /// The state; drawn at first use unless `beside` has drawn it.

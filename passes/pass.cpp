@@ -116,6 +116,11 @@ void Remarks::add(const Node& node, std::string text) {
   remarks_.push_back({pass_, name, node.where, std::move(text)});
 }
 
+void Remarks::notify(const Node& node, std::string text) {
+  add(node, std::move(text));
+  remarks_.back().is_notice = true;
+}
+
 void Remarks::add(std::string text) { remarks_.push_back({pass_, "", {}, std::move(text)}); }
 
 PipelineResult run_pipeline(const GraphPtr& graph, const Pipeline& pipeline,

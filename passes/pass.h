@@ -45,12 +45,17 @@ struct Remark {
   std::string node;  ///< name of the node's first result; empty for a remark about the graph
   Where where;
   std::string text;
+  /// Whether it is said unasked: what was asked for has no effect, or what was not asked for is
+  /// done.
+  bool is_notice = false;
 };
 
 class Remarks {
  public:
   void add(const Node& node, std::string text);
   void add(std::string text);
+  /// Adds a notice (Remark::is_notice).
+  void notify(const Node& node, std::string text);
   const std::vector<Remark>& all() const { return remarks_; }
   /// Further remarks belong to this pass.
   void set_pass(std::string_view pass) { pass_ = pass; }

@@ -117,9 +117,9 @@ void remark_on_inner_loops(const Graph& graph, Remarks& remarks) {
         if (!node.is(ops::scan)) continue;
         const Scan scan(node);
         if (scan.save_every() == 0 || scan.save_every() >= scan.steps()) continue;
-        remarks.add(node, fmt::format("save_every = {} has no effect inside another loop: only a "
-                                      "loop outside of all others is split",
-                                      scan.save_every()));
+        remarks.notify(node, fmt::format("save_every = {} has no effect inside another loop: only "
+                                         "a loop outside of all others is split",
+                                         scan.save_every()));
       }
       remark_on_inner_loops(*region, remarks);
     }
@@ -141,8 +141,8 @@ GraphPtr run_remat(const GraphPtr& graph, const PassOptions& options, Remarks& r
         const Scan scan(node);
         const int64_t every = chosen_every(scan, options);
         if (every >= scan.steps() && scan.save_every() > 0) {
-          remarks.add(node, fmt::format("save_every = {} has no effect: the loop has {} steps",
-                                        every, scan.steps()));
+          remarks.notify(node, fmt::format("save_every = {} has no effect: the loop has {} steps",
+                                           every, scan.steps()));
         }
         if (every == 0 || every >= scan.steps()) return std::nullopt;
         remarks.add(node, fmt::format("the derivative keeps the carries of every {} of {} steps "

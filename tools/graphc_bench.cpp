@@ -234,7 +234,7 @@ int bench(Options& options) {
     check_kept(rows.back());
     if (!options.is_first()) continue;
     show_progress(rows.back(), rows.size(), subjects.size());
-    show_loops(rows.back());
+    show_notices(rows.back());
   }
   stop();
   if (!options.is_first()) return 0;

@@ -136,5 +136,25 @@ TEST(Remarks, AreAnnouncedOnceWithTheirLine) {
   EXPECT_THAT(told[1], HasSubstr("compiled again"));
 }
 
+TEST(Remarks, OfASaveEveryWithoutEffectAndOfShortMemoryAreAnnounced) {
+  Model model("states");
+  const Param w = model.param("w", {64}, constant(0.5));
+  model.graph("f", [&](Inputs& in) -> Results {
+    const Value x = in("x", f32, {400, 64});
+    State h(filled({64}, 0));
+    const Value all =
+        scan(x, [&](Value x_t) { return h = tanh(h * w + x_t); }, {.save_every = 500});
+    return gradients(sum(square(all)), {w});
+  });
+  std::vector<std::string> lines;
+  SessionOptions options{.target = "cpu"};
+  options.announce = [&](const std::string& line) { lines.push_back(line); };
+  options.compile.memory = 64 << 10;
+  Session session(model, options);
+  session("f", random_uniform({400, 64}, 1));
+  EXPECT_THAT(lines, Contains(HasSubstr("save_every = 500 has no effect: the loop has 400 steps")));
+  EXPECT_THAT(lines, Contains(HasSubstr("remark: memory: the step needs ")));
+}
+
 }  // namespace
 }  // namespace graphc::core

@@ -29,10 +29,10 @@ void show_progress(const Row& row, size_t done, size_t all) {
   write_message(line);
 }
 
-void show_loops(const Row& row) {
+void show_notices(const Row& row) {
   if (row.configuration.compile.variant != CompileOptions{}.variant) return;
-  for (const Remark& loop : loops_in_pieces(row.compile))
-    write_message(printable_message(to_string(loop)));
+  for (const Remark& notice : notices(row.compile))
+    write_message(printable_message(to_string(notice)));
 }
 
 void show_speeds(const std::vector<Row>& rows, double peak) {

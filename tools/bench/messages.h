@@ -10,8 +10,8 @@ namespace graphc::core::bench {
 
 /// The times of a measured row, the `done`th of `all`.
 void show_progress(const Row& row, size_t done, size_t all);
-/// The loops of a row that are not one kernel, if a list of passes was given to make them one.
-void show_loops(const Row& row);
+/// The notices of a row's compilation, unless it is of a variant that is compared with.
+void show_notices(const Row& row);
 /// Fractions of the peak, or speeds if the peak is 0.
 void show_speeds(const std::vector<Row>& rows, double peak);
 

@@ -93,8 +93,8 @@ int run(RunCommand& options) {
   const Target& on = chosen_target(options.target, options.compile, options.given);
   CompileReport report;
   const auto executable = compile(graph, on, options.compile, report);
-  for (const Remark& loop : loops_in_pieces(report)) {
-    if (!options.quiet) write_message(printable_message(to_string(loop)));
+  for (const Remark& notice : notices(report)) {
+    if (!options.quiet) write_message(printable_message(to_string(notice)));
   }
   const Signature& signature = executable->signature();
 

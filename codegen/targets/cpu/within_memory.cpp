@@ -68,7 +68,8 @@ GraphPtr within_memory(const GraphPtr& graph, GraphPtr kernels, const CompileOpt
        fmt::format("the step needs {:.0f} MB, more than the {:.0f} MB there are: with the states "
                    "of every {} steps saved alone it needs {:.0f} MB{}",
                    megabytes(whole), megabytes(limit), every, megabytes(bytes),
-                   bytes < whole ? "" : ": they are all saved")});
+                   bytes < whole ? "" : ": they are all saved"),
+       true});
   report.lap(&CompileReport::passes_s);
   return bytes < whole ? fewer : kernels;
 }
