@@ -2,6 +2,7 @@
 #include "tools/bench/messages.h"
 
 #include <optional>
+#include <set>
 #include <string>
 
 #include "frontend/remarks.h"
@@ -10,6 +11,11 @@
 #include "tools/bench/report.h"
 
 namespace graphc::core::bench {
+
+void say_once(const std::string& line) {
+  static std::set<std::string> said;
+  if (said.insert(line).second) write_message(printable_message(line));
+}
 
 void show_progress(const Row& row, size_t done, size_t all) {
   std::string line = fmt::format("{}/{} {} {}: compiled in {:.4g} s, {} kernels", done, all,
@@ -31,8 +37,7 @@ void show_progress(const Row& row, size_t done, size_t all) {
 
 void show_notices(const Row& row) {
   if (row.configuration.compile.variant != CompileOptions{}.variant) return;
-  for (const Remark& notice : notices(row.compile))
-    write_message(printable_message(to_string(notice)));
+  for (const Remark& notice : notices(row.compile)) say_once(to_string(notice));
 }
 
 void show_speeds(const std::vector<Row>& rows, double peak) {

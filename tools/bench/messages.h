@@ -8,6 +8,8 @@
 
 namespace graphc::core::bench {
 
+/// A line, the first time that it is given: what is measured is compiled several times.
+void say_once(const std::string& line);
 /// The times of a measured row, the `done`th of `all`.
 void show_progress(const Row& row, size_t done, size_t all);
 /// The notices of a row's compilation, unless it is of a variant that is compared with.

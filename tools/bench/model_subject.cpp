@@ -2,6 +2,7 @@
 // A model of the registry as the subject of a benchmark.
 #include "models/registry.h"
 #include "runtime/clock.h"
+#include "tools/bench/messages.h"
 #include "tools/bench/subject.h"
 
 namespace graphc::core::bench {
@@ -31,10 +32,11 @@ class ModelSubject : public Subject {
     const double begun = steady_seconds();
     if (!session_) {
       program_ = make_program(configuration().workload, assignments_);
-      session_ = std::make_unique<Session>(program_->model(),
-                                           SessionOptions{.target = configuration().target,
-                                                          .compile = configuration().compile,
-                                                          .ranks = configuration().ranks});
+      SessionOptions options{.target = configuration().target,
+                             .compile = configuration().compile,
+                             .ranks = configuration().ranks};
+      if (!options.ranks || options.ranks->rank() == 0) options.announce = say_once;
+      session_ = std::make_unique<Session>(program_->model(), options);
     }
     std::vector<Type> types;
     for (const Tensor& input : inputs) types.push_back(input.type());
