@@ -54,7 +54,7 @@ class HoistBefore {
         behind |= behind_[id(operand)];
       }
       early_[n] = early && can_batch(node, stacked) && !(has_matrices_ && reduces(node));
-      heavy_[n] = early_[n] && steps_[n] && is_heavy(node);
+      heavy_[n] = early_[n] && steps_[n] && (is_heavy(node) || gives_rows_a_column(node));
       behind_[n] = early_[n] && steps_[n] && (heavy_[n] || behind);
     }
   }
@@ -64,6 +64,18 @@ class HoistBefore {
   static bool reduces(const Node& node) {
     return (node.is(ops::sum) || node.is(ops::max)) &&
            node.operands[0].shape().elements() > node.result().shape().elements();
+  }
+
+  /// Whether it makes a column of a number for each row, as masks are made of lengths: [rows, 1] of
+  /// [rows]. In the loop such a reshape keeps it from being one kernel; before the loop it is free.
+  bool gives_rows_a_column(const Node& node) const {
+    if (!node.is(ops::reshape) || has_matrices_) return false;
+    const Shape &from = node.operands[0].shape(), &to = node.result().shape();
+    if (to.rank() < 2 || to[-1] != 1 || from.rank() != to.rank() - 1) return false;
+    return std::ranges::any_of(scan_.initial(), [&](Value carry) {
+      const Shape& shape = carry.shape();
+      return shape.rank() == to.rank() && std::equal(from.begin(), from.end(), shape.begin());
+    });
   }
 
   bool is_emitted_early(Value value) const { return behind_[id(value)]; }

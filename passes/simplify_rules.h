@@ -43,6 +43,9 @@ bool is_commutative(const Op& op);
 /// object if nothing changed.
 GraphPtr prune_scans(const GraphPtr& graph);
 
+/// A scan whose counters are streams: carries of one whole number to which each step adds the same.
+std::optional<Values> counters_are_streams(const Node& scan, Graph& to);
+
 /// The constant value of a `size` node.
 Value constant_size(const Node& size, Graph& to);
 

@@ -333,6 +333,7 @@ std::span<const Rule> value_rules() {
       {"neg-mul", &ops::neg, merge_factors},
       {"div-power", &ops::div, divide_by_power},
       {"implicit-broadcast", nullptr, implicit_broadcast},
+      {"counter", &ops::scan, counters_are_streams},
   };
   return rules;
 }

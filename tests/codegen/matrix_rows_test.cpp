@@ -10,6 +10,7 @@
 #include "codegen/compile.h"
 #include "codegen/lower/lower.h"
 #include "codegen/step/barriers.h"
+#include "ir/op.h"
 #include "ir/text.h"
 #include "tests/codegen/replay_plan.h"
 

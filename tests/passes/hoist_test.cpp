@@ -191,6 +191,23 @@ TEST(Hoist, SumsOfProductsOfEachHeadAreOneProductOfEachHead) {
   }
 }
 
+TEST(Hoist, MakesMasksOfRowsColumnsBeforeTheLoop) {
+  const GraphPtr graph = parse_graph(R"(
+    graph @f(%x: f32[6,4,3], %s: i32[6], %n: i32[4], %h0: f32[4,3]) {
+      %h.e = scan %x.t in %x, %s.t in %s carry %h = %h0 with %n {
+        %k = reshape(less(%s.t, %n)) {shape = [4,1]}
+        next %h = select(%k, tanh(add(%h, %x.t)), %h)
+      }
+      return %h.e
+    })");
+  const GraphPtr result = after(graph, "hoist");
+  const std::vector<Scan> scans = scans_of(*result);
+  ASSERT_EQ(scans.size(), 1u);
+  EXPECT_EQ(count_here(scans[0].body(), "reshape") + count_here(scans[0].body(), "less"), 0)
+      << print(*result);
+  expect_same_values(graph, result, 3, 1e-12, {-1, 1, 7});
+}
+
 TEST(Hoist, LeavesElementwiseWorkOnStreamsInTheLoop) {
   const GraphPtr graph = parse_graph(R"(
     graph @f(%x: f32[4,3], %h0: f32[3]) {
