@@ -119,8 +119,8 @@ class RowLowering {
     const int row_axes = context_.matrix_rows.rank();
     join_axes(call, builder.program, rows_.lead,
               binding_.flatten && rows_.stages == 0 && row_axes == 0, row_axes);
-    builder.program.few_terms = (over_rows || reduces) && !call.outer.empty() &&
-                                (over_rows ? call.rows : call.unit) <= kFewTerms;
+    const int64_t summed = over_rows ? call.rows : reduces ? call.unit : 0;
+    builder.program.few_terms = summed > 0 && summed <= kFewTerms && !call.outer.empty();
     return context_.call_of(builder.take());
   }
 

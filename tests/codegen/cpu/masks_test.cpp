@@ -14,12 +14,12 @@ namespace {
 
 struct MaskForm {
   const char* name;
-  const char* input;    ///< of the graph
-  const char* stream;   ///< of the loop, if it is one
-  const char* carry;    ///< with its initial value
+  const char* input;   ///< of the graph
+  const char* stream;  ///< of the loop, if it is one
+  const char* carry;   ///< with its initial value
   const char* capture;
-  const char* mask;     ///< its definition in a step
-  const char* next;     ///< of the carry
+  const char* mask;  ///< its definition in a step
+  const char* next;  ///< of the carry
   bool is_float = false;
 };
 
@@ -40,15 +40,17 @@ constexpr MaskForm kForms[] = {
 
 /// A cell of two carries whose steps count where the mask says so.
 GraphPtr masked_cell(const MaskForm& form, bool reverse) {
-  const auto listed = [](const char* item) { return *item == '\0' ? "" : fmt::format(", {}", item); };
-  const char* chosen = form.is_float ? "add(mul(%k, {0}.1), mul(sub(1., %k), {0}))"
-                                     : "select(%k, {0}.1, {0})";
+  const auto listed = [](const char* item) {
+    return *item == '\0' ? "" : fmt::format(", {}", item);
+  };
+  const char* chosen =
+      form.is_float ? "add(mul(%k, {0}.1), mul(sub(1., %k), {0}))" : "select(%k, {0}.1, {0})";
   return parse_graph(fmt::format(
       R"(
     graph @masked(%x: f32[5,4,24], %u: f32[6,24], {}) {{
       %zero = constant {{dtype = f32, shape = [4,6], value = 0.}}
-      %ys, %h.e, %c.e{} = scan {{reverse = {}}} %x.t in %x{} carry %h = %zero, %c = %zero{}
-          with %u{} {{
+      %ys, %h.e, %c.e{} = scan {{reverse = {}}} %x.t in %x{}
+          carry %h = %zero, %c = %zero{} with %u{} {{
         {}
         %i0, %f, %g, %o = split(add(%x.t, matmul(%h, %u))) {{axis = 1, parts = 4}}
         %c.1 = add(mul(sigmoid(%f), %c), mul(sigmoid(%i0), tanh(%g)))
