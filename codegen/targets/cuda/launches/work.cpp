@@ -93,9 +93,9 @@ class Counting {
       if (product.outer[axis] != 0) times *= double(call_.outer[axis]);
     }
     // A block reads its rows of the left operand and its columns of the right one.
-    const bool held = share_ != nullptr && !share_->form.held[index].empty();
+    const bool held = share_ != nullptr && share_->form.held[index];
     // Operands that blocks of a cluster exchange are in their shared memory.
-    const bool exchanged = share_ != nullptr && !share_->form.exchanged[index].empty();
+    const bool exchanged = share_ != nullptr && share_->form.exchanged[index];
     moved(exchanged ? 0 : left, exchanged ? 0 : left * blocks_across_ * around() / times,
           product.a);
     moved(held ? 0 : right, held ? 0 : right * blocks_down_ * around(), product.b);

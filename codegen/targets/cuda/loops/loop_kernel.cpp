@@ -160,7 +160,7 @@ class LoopText {
   void write_hold(const HeldMatrix& matrix) {
     const LoopNest& nest = nests_[matrix.nest];
     const NestForm& form = placement_.nests[matrix.nest].form;
-    const std::string& held = form.held[matrix.product];
+    const std::string held = form.held_name(matrix.product);
     add_number(held + "_at", matrix.offset);
     before_.line("{0}* {1} = &shared[{1}_at];", register_type_text(placement_.dtype), held);
     before_.open_block();
@@ -173,15 +173,15 @@ class LoopText {
     before_.close();
   }
 
-  const std::string& name_of(const Exchange& exchange) const {
-    return placement_.nests[exchange.nest].form.exchanged[exchange.product];
+  std::string name_of(const Exchange& exchange) const {
+    return placement_.nests[exchange.nest].form.exchanged_name(exchange.product);
   }
 
   /// Declares the place of a left operand in shared memory, and the stores that go there.
   void add_exchange(const ExchangedOperand& operand) {
     const Exchange& exchange = operand.exchange;
     const LoopNest& nest = nests_[exchange.nest];
-    const std::string& name = name_of(exchange);
+    const std::string name = name_of(exchange);
     add_number(name + "_at", operand.offset);
     add_number(name + "_size", operand.elements);
     std::string terms;
@@ -236,8 +236,7 @@ class LoopText {
       ranges_->bring(text, i);
       bind_exchanges(text, i);
       set_threads(text, threads_of(i));
-      text.lines(internal::with_own_grid(
-          internal::nest_body_text(*nest.program, nest.parameters, placement_.nests[i].form)));
+      write_body(text, nest, placement_.nests[i].form);
     }
     text.close();
     write_end(text, i);
@@ -269,6 +268,11 @@ class LoopText {
     return {across, kLoopThreads / across};
   }
 
+  static void write_body(TextWriter& text, const LoopNest& nest, const NestForm& form) {
+    NestGrid grid(NestGrid::Of::nest);
+    text.lines(internal::nest_body_text(*nest.program, nest.parameters, form, grid));
+  }
+
   static void set_threads(TextWriter& text, std::pair<unsigned, unsigned> threads) {
     text.line("const int threads_x = {}, threads_y = {};", threads.first, threads.second);
     text.line("const int thread_x = threadIdx.x % {0}, thread_y = threadIdx.x / {0};",
@@ -291,8 +295,7 @@ class LoopText {
         "gridDim.x)");
     text.line("const long long block_x = block % blocks_x, block_y = block / blocks_x % blocks_y;");
     text.line("const long long block_z = block / blocks_x / blocks_y;");
-    text.lines(internal::with_own_grid(
-        internal::nest_body_text(*nest.program, nest.parameters, streamed_form_of(*nest.call))));
+    write_body(text, nest, streamed_form_of(*nest.call));
     text.close();
   }
 
@@ -319,12 +322,12 @@ class LoopText {
   /// Whether it is a matrix that is in shared memory during the steps.
   bool is_held(const Parameter& parameter, size_t i) const {
     return !is_streamed() && parameter.kind == ParameterKind::right &&
-           !placement_.nests[i].form.held[size_t(parameter.index)].empty();
+           placement_.nests[i].form.held[size_t(parameter.index)];
   }
 
   bool is_exchanged(const Parameter& parameter, size_t i) const {
     return !is_streamed() && parameter.kind == ParameterKind::left &&
-           !placement_.nests[i].form.exchanged[size_t(parameter.index)].empty();
+           placement_.nests[i].form.exchanged[size_t(parameter.index)];
   }
 
   /// The place of an address in the first step.

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/targets/cuda/loops/placer.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <bit>
 #include <set>
@@ -102,6 +100,7 @@ NestShare Placer::share_of(size_t i, const LoopPlacement& p) const {
   NestShare share;
   share.form = form_of(call);
   share.form.owned = true;
+  share.form.nest = i;
   share.form.held.resize(call.products.size());
   share.form.exchanged.resize(call.products.size());
   share.columns_of_block = (call.unit + p.column_groups - 1) / p.column_groups;
@@ -151,7 +150,7 @@ bool Placer::lay_out_shared(LoopPlacement& p) const {
                                   call.products[product].panels.k);
       const int64_t least = staging_bytes(p);
       if ((used + elements) * size + least > room) continue;
-      share.form.held[product] = fmt::format("held_{}_{}", i, product);
+      share.form.held[product] = true;
       p.held.push_back({i, product, used, elements});
       used += elements;
     }
@@ -179,8 +178,7 @@ void Placer::add_exchanges(LoopPlacement& p, const std::vector<Exchange>& exchan
     const NestCall& call = *nests_.nests[exchange.nest];
     const NestProgram& program = nests_.program(exchange.nest);
     NestForm& form = p.nests[exchange.nest].form;
-    const std::string name = fmt::format("exchanged_{}_{}", exchange.nest, exchange.product);
-    form.exchanged[exchange.product] = name;
+    form.exchanged[exchange.product] = true;
     p.exchanged.push_back({exchange, 0,
                            internal::exchanged_elements(program, form, p.rows_of_block(call.rows),
                                                         call.products[exchange.product].panels.k)});
@@ -208,15 +206,15 @@ bool Placer::reads_ahead(const NestProgram& program, const NestForm& form) {
   bool stages = false;
   for (size_t p = 0; p < program.products.size(); ++p) {
     const int parts = std::min(program.products[p].parts, kPartsAtOnce);
-    const bool held = form.owned && !form.held[p].empty();
-    const bool exchanged = form.owned && !form.exchanged[p].empty();
+    const bool held = form.owned && form.held[p];
+    const bool exchanged = form.owned && form.exchanged[p];
     const int right = held ? 0 : parts * tile.block_columns();
     const int left = exchanged ? 0 : tile.block_rows();
     if (std::max(left, right) * tile.terms / ProductTile::kThreads > internal::kMostAhead)
       return false;
     stages |= left > 0 || right > 0;
   }
-  return stages || tile.terms <= internal::kPiece;
+  return stages || tile.terms <= kPiece;
 }
 
 int64_t Placer::staging_bytes(const LoopPlacement& p) const {
@@ -291,8 +289,7 @@ double Placer::step_us(const LoopPlacement& p) const {
         double(rounded_up(share.columns_of_block, tile.block_columns()) / tile.block_columns());
     for (size_t product = 0; product < call.products.size(); ++product)
       us += tiles * product_us(program, product, call.products[product].panels.k, share.form,
-                               !share.form.held[product].empty(),
-                               !share.form.exchanged[product].empty());
+                               share.form.held[product], share.form.exchanged[product]);
   }
   // Blocks beyond what the GPU holds run in further rounds.
   const int64_t at_a_time = gpu_.multiprocessors / p.cluster() * p.cluster();

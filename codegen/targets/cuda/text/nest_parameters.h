@@ -32,14 +32,18 @@ struct NestForm {
   /// Whether it is for the kernel of a loop whose blocks own rows and columns (loop_placement.h).
   bool owned = false;
   int staged_terms = 0;  ///< terms of k in shared memory at a time; 0: as many as are useful
-  /// For each product, the variable of the block's columns of its right operand, which stay in
-  /// shared memory during the whole loop; empty: they are read in every step.
-  std::vector<std::string> held;
-  /// The same for its left operand in this step.
-  std::vector<std::string> exchanged;
+  size_t nest = 0;       ///< its number in the loop's kernel, if the blocks own rows and columns
+  /// For each product, whether the block's columns of its right operand stay in shared memory
+  /// during the whole loop, in the variable held_name(); otherwise they are read in every step.
+  std::vector<bool> held;
+  /// The same for its left operand in this step, in exchanged_name().
+  std::vector<bool> exchanged;
   std::vector<HandedOn> handed_on;
   bool operator==(const NestForm&) const = default;
-  /// Equal for calls that share a kernel, given equal programs.
+  std::string held_name(size_t product) const;
+  std::string exchanged_name(size_t product) const;
+  /// Equal for calls that share a kernel of their own or a part of a merged one, given equal
+  /// programs.
   std::string key() const;
 };
 NestForm form_of(const NestCall& call);

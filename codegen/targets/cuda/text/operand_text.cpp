@@ -205,7 +205,7 @@ void OperandText::write_hold(TextWriter& text, int p) const {
       "for (long long first_column = column_begin; first_column < column_end; first_column += {})",
       width);
   text.line("{}* to = &{}[(first_column - column_begin) / {} * words_there * {}];",
-            type_of(product.sum), form_.held[size_t(p)], width, stride);
+            type_of(product.sum), form_.held_name(size_t(p)), width, stride);
   text.open("for (int held_word = 0; held_word < words_there; held_word += {})", words);
   text.line("const long long loaded_term = held_word * {};", product_.terms_of_word(p));
   words_of_turn.bring(text);
@@ -215,7 +215,7 @@ void OperandText::write_hold(TextWriter& text, int p) const {
 
 void OperandText::write_exchange(TextWriter& text, int p, bool given) const {
   const NestProduct& product = form_of(p);
-  const std::string& to = form_.exchanged[size_t(p)];
+  const std::string to = form_.exchanged_name(size_t(p));
   const int rows = tile_.block_rows();
   const LeftLayout layout = product_.left_layout(held_terms(p));
   text.open("for (long long slot = threadIdx.x; slot < {}_size; slot += {})", to,

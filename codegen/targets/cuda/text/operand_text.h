@@ -25,8 +25,8 @@ class OperandText {
         loops_(form.owned) {}
 
   /// Whether the block keeps the left, or right, operand in shared memory during all steps.
-  bool is_exchanged(int p) const { return form_.owned && !form_.exchanged[size_t(p)].empty(); }
-  bool is_held(int p) const { return form_.owned && !form_.held[size_t(p)].empty(); }
+  bool is_exchanged(int p) const { return form_.owned && form_.exchanged[size_t(p)]; }
+  bool is_held(int p) const { return form_.owned && form_.held[size_t(p)]; }
 
   /// Declares the shared memory of both operands' pieces, and of the sums that warps hand over.
   void declare_shared(TextWriter& text, int p) const;

@@ -29,7 +29,15 @@ struct ProductTile {
 /// Parts of a product that are summed at a time.
 inline constexpr int kPartsAtOnce = 8;
 /// The number of parts of all products of a nest.
-int parts_of(const NestProgram& program);
+inline int parts_of(const NestProgram& program) {
+  int parts = 0;
+  for (const NestProduct& product : program.products) parts += product.parts;
+  return parts;
+}
+
+/// Number of terms of one variable: the sums of so many terms are added to the next variable, as on
+/// the CPU, so that long sums are as exact as short ones.
+inline constexpr int kPiece = 256;
 
 /// Pieces of a product's operands in shared memory. The left one has the layout of left_layout();
 /// words of the right one are right_stride(parts) elements apart, with its parts adjacent.
@@ -174,9 +182,17 @@ bool on_tensor_cores(const NestProgram& program);
 
 /// The smallest tile that tensor cores multiply.
 inline constexpr int kMmaRows = 16, kMmaColumns = 8;
+/// Sums of a thread when the tile has that size, four of each part: more would spill where two
+/// blocks share a multiprocessor.
+inline constexpr int kMostMmaSums = 64;
 
-/// The implementation for the nests of a program with this tile.
-std::unique_ptr<const ProductText> product_text(const NestProgram& program,
-                                                const ProductTile& tile);
+/// The implementation for the nests of a program with this tile, whose text names threads as `grid`
+/// does: mma_text() on tensor cores, else fma_text().
+std::unique_ptr<const ProductText> product_text(
+    const NestProgram& program, const ProductTile& tile,
+    const NestGrid& grid = NestGrid(NestGrid::Of::launch));
+std::unique_ptr<const ProductText> fma_text(const NestProgram& program, const ProductTile& tile,
+                                            const NestGrid& grid);
+std::unique_ptr<const ProductText> mma_text(const NestProgram& program, const ProductTile& tile);
 
 }  // namespace graphc::core::cuda

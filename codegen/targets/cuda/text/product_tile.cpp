@@ -128,8 +128,8 @@ int64_t internal::tile_shared_bytes(const NestProgram& program, const NestForm& 
   // The products use the same shared memory, one after another.
   int64_t most = 0;
   for (size_t p = 0; p < program.products.size(); ++p)
-    most = std::max(most, bytes_of_piece(program, tile, *text, p, form.exchanged[p].empty(),
-                                         form.held[p].empty()));
+    most =
+        std::max(most, bytes_of_piece(program, tile, *text, p, !form.exchanged[p], !form.held[p]));
   return most;
 }
 

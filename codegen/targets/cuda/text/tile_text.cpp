@@ -15,12 +15,13 @@ using internal::StagingText;
 class TileText {
  public:
   TileText(const NestProgram& program, const std::vector<Parameter>& parameters,
-           const NestForm& form)
+           const NestForm& form, NestGrid& grid)
       : program_(program),
         form_(form),
         tile_(product_tile(program, form)),
-        product_(product_text(program, tile_)),
+        product_(product_text(program, tile_, grid)),
         loops_(form.owned),
+        grid_(grid),
         body_(program, parameters,
               [](int product, int part) {
                 return fmt::format("sums_{}[{}][at_row][at_column]", product, part);
@@ -32,9 +33,10 @@ class TileText {
   const std::string& write() {
     for (size_t p = 0; p < program_.products.size(); ++p) operands_.declare_shared(text_, int(p));
     if (counts_threads())
-      text_.line("const int thread = threadIdx.y * {} + threadIdx.x;", tile_.across);
+      text_.line("const int thread = {} * {} + {};", grid_.thread('y'), tile_.across,
+                 grid_.thread('x'));
     product_->declare(text_);
-    internal::open_outer(text_, form_.outer);
+    internal::open_outer(text_, form_.outer, grid_);
     open_blocks();
     read_ahead();
     for (size_t p = 0; p < program_.products.size(); ++p) sum_product(int(p));
@@ -68,8 +70,9 @@ class TileText {
 
   /// Opens the loops over the block's tiles.
   void open_blocks() {
-    text_.open("{}", loops_.over_rows("first_row", std::to_string(tile_.block_rows())));
-    text_.open("{}", loops_.over_columns("first_column", std::to_string(tile_.block_columns())));
+    text_.open("{}", loops_.over_rows(grid_, "first_row", std::to_string(tile_.block_rows())));
+    text_.open("{}",
+               loops_.over_columns(grid_, "first_column", std::to_string(tile_.block_columns())));
   }
 
   void sum_product(int p) {
@@ -101,20 +104,20 @@ class TileText {
                           int step) {
       text_.open("for (long long {0} = {1}; {0} < {2}; {0} += {3})", name, begin, end, step);
     };
-    if (stage > internal::kPiece) {
+    if (stage > kPiece) {
       open("first_term", "0", terms, stage);
       text_.line("const long long stage_end = first_term + {0} < {1} ? first_term + {0} : {1};",
                  stage, terms);
       begin_stage(staged, terms);
-      open("turn", "first_term", "stage_end", internal::kPiece * product_->pieces_at_a_time());
-      text_.line("const long long piece = turn{};", product_->piece_of_turn(internal::kPiece));
+      open("turn", "first_term", "stage_end", kPiece * product_->pieces_at_a_time());
+      text_.line("const long long piece = turn{};", product_->piece_of_turn(kPiece));
       open_piece(p, parts, "stage_end");
       multiply(p, part, parts);
       close_piece(p, part, parts);
       end_stage(staged);
       text_.close();
     } else {
-      open("piece", "0", terms, internal::kPiece);
+      open("piece", "0", terms, kPiece);
       open_piece(p, parts, terms);
       open("first_term", "piece", "end", stage);
       begin_stage(staged, terms);
@@ -129,8 +132,7 @@ class TileText {
   void open_piece(int p, int parts, std::string_view limit) {
     text_.line("{} sums[{}][{}][{}] = {{}};", type_of(program_.products[size_t(p)].sum), parts,
                product_->rows(), product_->columns());
-    text_.line("const long long end = piece + {0} < {1} ? piece + {0} : {1};", internal::kPiece,
-               limit);
+    text_.line("const long long end = piece + {0} < {1} ? piece + {0} : {1};", kPiece, limit);
   }
   void close_piece(int p, int part, int parts) {
     const auto add = [&](const std::string& sum) {
@@ -157,8 +159,7 @@ class TileText {
       text_.close();
       // The next sums must not be handed over before these are read; the end of a stage ensures
       // that too.
-      if (tile_.terms / internal::kPiece > product_->pieces_at_a_time())
-        text_.line("__syncthreads();");
+      if (tile_.terms / kPiece > product_->pieces_at_a_time()) text_.line("__syncthreads();");
     }
     text_.close();
   }
@@ -191,7 +192,7 @@ class TileText {
   /// Multiplies the terms from `first_term` on, or those of `piece` in a stage of several pieces.
   void multiply(int p, int part, int parts) {
     const NestProduct& product = program_.products[size_t(p)];
-    const bool in_stage = tile_.terms > internal::kPiece;
+    const bool in_stage = tile_.terms > kPiece;
     const std::string_view first = in_stage ? "piece" : "first_term";
     ProductPieces pieces;
     pieces.product = p;
@@ -204,8 +205,8 @@ class TileText {
     pieces.left = fmt::format("left_{}", p);
     if (is_exchanged(p)) {
       text_.line("const {}* {} = &{}[(first_row - row_begin) / {} * {} + {} * {}];",
-                 type_of(product.sum), pieces.left, form_.exchanged[size_t(p)], tile_.block_rows(),
-                 layout.tile, first, layout.word);
+                 type_of(product.sum), pieces.left, form_.exchanged_name(size_t(p)),
+                 tile_.block_rows(), layout.tile, first, layout.word);
     } else if (in_stage) {
       pieces.left = fmt::format("left_piece_{}", p);
       text_.line("const {}* {} = &left_{}[{} * {}];", type_of(product.sum), pieces.left, p, word,
@@ -213,7 +214,7 @@ class TileText {
     }
     set_right(p, part, first, word, pieces);
     text_.line("const int there = end - {0} < {1} ? (int)(end - {0}) : {1};", first,
-               std::min(tile_.terms, internal::kPiece));
+               std::min(tile_.terms, kPiece));
     product_->multiply(text_, pieces, loops_.row_end(), loops_.column_end());
   }
 
@@ -228,10 +229,10 @@ class TileText {
       pieces.first_part = part;
       text_.line(
           "const {}* held_tile = &{}[((first_column - column_begin) / {} * {} + {} / {}) * {}];",
-          type_of(product.sum), form_.held[size_t(p)], tile_.block_columns(),
+          type_of(product.sum), form_.held_name(size_t(p)), tile_.block_columns(),
           operands_.held_words(p), first, product_->terms_of_word(p),
           product_->right_stride(product.parts));
-    } else if (tile_.terms > internal::kPiece) {
+    } else if (tile_.terms > kPiece) {
       pieces.right = fmt::format("right_piece_{}", p);
       text_.line("const {}* {} = &right_{}[{} * {}];", type_of(product.sum), pieces.right, p, word,
                  product_->right_stride(pieces.parts));
@@ -287,6 +288,7 @@ class TileText {
   const ProductTile tile_;
   const std::unique_ptr<const ProductText> product_;
   const internal::BlockLoops loops_;
+  NestGrid& grid_;
   NestBody body_;
   const OperandText operands_;
   TextWriter text_{1};
@@ -310,18 +312,21 @@ HandedOn internal::exchanged_form(const NestProgram& program, const NestForm& fo
 std::string internal::exchange_text(const NestProgram& program,
                                     const std::vector<Parameter>& parameters, const NestForm& form,
                                     int product, bool given) {
-  return TileText(program, parameters, form).write_exchange(product, given);
+  NestGrid grid(NestGrid::Of::launch);
+  return TileText(program, parameters, form, grid).write_exchange(product, given);
 }
 
 std::string internal::hold_text(const NestProgram& program,
                                 const std::vector<Parameter>& parameters, const NestForm& form,
                                 int product) {
-  return TileText(program, parameters, form).write_hold(product);
+  NestGrid grid(NestGrid::Of::launch);
+  return TileText(program, parameters, form, grid).write_hold(product);
 }
 
 std::string internal::tile_body(const NestProgram& program,
-                                const std::vector<Parameter>& parameters, const NestForm& form) {
-  return TileText(program, parameters, form).write();
+                                const std::vector<Parameter>& parameters, const NestForm& form,
+                                NestGrid& grid) {
+  return TileText(program, parameters, form, grid).write();
 }
 
 }  // namespace graphc::core::cuda
