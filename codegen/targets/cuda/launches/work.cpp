@@ -106,9 +106,8 @@ class Counting {
     // The values that a warp loads of each operand for a term serve all its sums.
     const ProductTile tile = this->tile();
     const auto text = product_text(program_, tile);
-    const double of_thread = double(text->rows()) * text->columns() * form.parts;
-    work_.shared_bytes +=
-        terms * text->loads_of_term(int(index)) / of_thread * double(size_of(form.sum));
+    work_.shared_bytes += terms * text->loads_of_term(int(index)) / text->sums(int(index)) *
+                          double(size_of(form.sum));
     if (!held || !exchanged) work_.waits += std::ceil(k / tile.terms) * tiles_of_block(tile);
   }
 

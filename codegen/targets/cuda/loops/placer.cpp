@@ -247,10 +247,10 @@ double Placer::product_us(const NestProgram& program, size_t product, int64_t k,
   const ProductTile tile = product_tile(program, shape);
   const NestProduct& form = program.products[product];
   const auto text = product_text(program, tile);
-  const double sums = double(text->rows()) * text->columns() * form.parts;
   // Four warps multiply per cycle; one reads.
   const double multiplying =
-      std::max(sums * 32 / multiplied_per_clock(program, form), text->loads_of_term(int(product))) *
+      std::max(text->sums(int(product)) * 32 / multiplied_per_clock(program, form),
+               text->loads_of_term(int(product))) *
       text->warps();
   const double numbers = double((exchanged ? 0 : tile.block_rows()) +
                                 (held ? 0 : int64_t{form.parts} * tile.block_columns()));
@@ -267,8 +267,8 @@ double Placer::product_us(const NestProgram& program, size_t product, int64_t k,
 
 double Placer::multiplied_per_clock(const NestProgram& program, const NestProduct& form) const {
   if (!on_tensor_cores(program)) return gpu_.fma_per_clock;
-  if (form.factors == Factors::tf32) return gpu_.mma_per_clock;
-  return form.factors == Factors::split_tf32 ? gpu_.mma_per_clock / 3 : gpu_.mma_per_clock * 2;
+  const TensorCost cost = tensor_cost(form.factors).value();
+  return gpu_.mma_per_clock * (cost.is_half ? 2 : 1) / cost.products;
 }
 
 double Placer::step_us(const LoopPlacement& p) const {

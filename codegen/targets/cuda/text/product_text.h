@@ -145,6 +145,10 @@ class ProductText {
 
   /// Warps that multiply a piece.
   virtual int warps() const { return ProductTile::kThreads / 32; }
+  /// Sums of a thread, of all parts of a product.
+  double sums(int product) const {
+    return double(rows_) * columns_ * program_.products[size_t(product)].parts;
+  }
   /// How often each of them loads from shared memory for a term of a product.
   virtual double loads_of_term(int product) const = 0;
 
