@@ -77,13 +77,13 @@ class LoopText {
     steps.line("const long long step = {};", loop_.reverse ? "steps - 1 - iteration" : "iteration");
     for (size_t i = 0; i < nests_.size(); ++i) write_nest(steps, i);
     steps.close();
-    for (const HeldMatrix& matrix : placement_.held) write_hold(matrix);
+    for (const ResidentMatrix& matrix : placement_.resident) write_resident(matrix);
     for (const ExchangedOperand& operand : placement_.exchanged) write_exchange(operand);
     if (!placement_.exchanged.empty()) {
       before_.line("cluster_barrier();");
       // A block must not exit while others still write into its shared memory.
       if (placement_.stores_after_barriers()) steps.line("cluster_barrier();");
-    } else if (!placement_.held.empty()) {
+    } else if (!placement_.resident.empty()) {
       before_.line("__syncthreads();");
     }
     return finish(name, before_.text() + steps.text());
@@ -157,19 +157,20 @@ class LoopText {
   }
 
   /// Fills the shared memory that holds a matrix during all steps.
-  void write_hold(const HeldMatrix& matrix) {
+  void write_resident(const ResidentMatrix& matrix) {
     const LoopNest& nest = nests_[matrix.nest];
     const NestForm& form = placement_.nests[matrix.nest].form;
-    const std::string held = form.held_name(matrix.product);
-    add_number(held + "_at", matrix.offset);
-    before_.line("{0}* {1} = &shared[{1}_at];", register_type_text(placement_.dtype), held);
+    const std::string resident = form.resident_name(matrix.product);
+    add_number(resident + "_at", matrix.offset);
+    before_.line("{0}* {1} = &shared[{1}_at];", register_type_text(placement_.dtype), resident);
     before_.open_block();
     ranges_->bring_columns(before_, matrix.nest);
     for (const Parameter& parameter : nest.parameters) {
       if (parameter.kind == ParameterKind::right && parameter.index == int(matrix.product))
         before_.line("{} {} = {};", parameter.type, parameter.name, bases_.at(parameter.name));
     }
-    before_.lines(internal::hold_text(*nest.program, nest.parameters, form, int(matrix.product)));
+    before_.lines(
+        internal::resident_text(*nest.program, nest.parameters, form, int(matrix.product)));
     before_.close();
   }
 
@@ -320,9 +321,9 @@ class LoopText {
   }
 
   /// Whether it is a matrix that is in shared memory during the steps.
-  bool is_held(const Parameter& parameter, size_t i) const {
+  bool is_resident(const Parameter& parameter, size_t i) const {
     return !is_streamed() && parameter.kind == ParameterKind::right &&
-           placement_.nests[i].form.held[size_t(parameter.index)];
+           placement_.nests[i].form.resident[size_t(parameter.index)];
   }
 
   bool is_exchanged(const Parameter& parameter, size_t i) const {
@@ -348,7 +349,7 @@ class LoopText {
     const std::string base = names_.make(name + "_base");
     bases_[name] = base;
     add_place(parameter.type, base, place.base);
-    if (is_held(parameter, i)) return;
+    if (is_resident(parameter, i)) return;
     std::string here = base;
     if (place.step != 0) {
       const std::string step = names_.make(name + "_step");

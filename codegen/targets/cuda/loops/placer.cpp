@@ -101,7 +101,7 @@ NestShare Placer::share_of(size_t i, const LoopPlacement& p) const {
   share.form = form_of(call);
   share.form.owned = true;
   share.form.nest = i;
-  share.form.held.resize(call.products.size());
+  share.form.resident.resize(call.products.size());
   share.form.exchanged.resize(call.products.size());
   share.columns_of_block = (call.unit + p.column_groups - 1) / p.column_groups;
   const bool along_row = program.kind == NestKind::row_wise &&
@@ -146,12 +146,12 @@ bool Placer::lay_out_shared(LoopPlacement& p) const {
     for (size_t product = 0; product < call.products.size(); ++product) {
       if (!invariant_[number++]) continue;
       const int64_t elements =
-          internal::held_elements(nests_.program(i), share.form, product, share.columns_of_block,
-                                  call.products[product].panels.k);
+          internal::resident_elements(nests_.program(i), share.form, product,
+                                      share.columns_of_block, call.products[product].panels.k);
       const int64_t least = staging_bytes(p);
       if ((used + elements) * size + least > room) continue;
-      share.form.held[product] = true;
-      p.held.push_back({i, product, used, elements});
+      share.form.resident[product] = true;
+      p.resident.push_back({i, product, used, elements});
       used += elements;
     }
   }
@@ -166,11 +166,11 @@ bool Placer::lay_out_cluster(LoopPlacement& p, const std::vector<Owner>& owners)
   const auto invariant = size_t(std::ranges::count(invariant_, true));
   LoopPlacement with = p;
   add_exchanges(with, find_exchanges(nests_, owners));
-  if (lay_out_shared(with) && with.held.size() == invariant) {
+  if (lay_out_shared(with) && with.resident.size() == invariant) {
     p = std::move(with);
     return true;
   }
-  return lay_out_shared(p) && p.held.size() == invariant;
+  return lay_out_shared(p) && p.resident.size() == invariant;
 }
 
 void Placer::add_exchanges(LoopPlacement& p, const std::vector<Exchange>& exchanges) const {
@@ -206,9 +206,9 @@ bool Placer::reads_ahead(const NestProgram& program, const NestForm& form) {
   bool stages = false;
   for (size_t p = 0; p < program.products.size(); ++p) {
     const int parts = std::min(program.products[p].parts, kPartsAtOnce);
-    const bool held = form.owned && form.held[p];
+    const bool resident = form.owned && form.resident[p];
     const bool exchanged = form.owned && form.exchanged[p];
-    const int right = held ? 0 : parts * tile.block_columns();
+    const int right = resident ? 0 : parts * tile.block_columns();
     const int left = exchanged ? 0 : tile.block_rows();
     if (std::max(left, right) * tile.terms / ProductTile::kThreads > internal::kMostAhead)
       return false;
@@ -243,7 +243,7 @@ DType Placer::dtype() const {
 }
 
 double Placer::product_us(const NestProgram& program, size_t product, int64_t k,
-                          const NestForm& shape, bool held, bool exchanged) const {
+                          const NestForm& shape, bool resident, bool exchanged) const {
   const ProductTile tile = product_tile(program, shape);
   const NestProduct& form = program.products[product];
   const auto text = product_text(program, tile);
@@ -253,12 +253,12 @@ double Placer::product_us(const NestProgram& program, size_t product, int64_t k,
                text->loads_of_term(int(product))) *
       text->warps();
   const double numbers = double((exchanged ? 0 : tile.block_rows()) +
-                                (held ? 0 : int64_t{form.parts} * tile.block_columns()));
+                                (resident ? 0 : int64_t{form.parts} * tile.block_columns()));
   const double staging = numbers * kInstructionsOfNumber / kInstructionsPerClock;
   const double ingest = numbers * size_of(form.left) / gpu_.bytes_per_clock;
   const double pieces = double(rounded_up(k, tile.terms) / tile.terms);
   const double cycles = multiplying + staging;
-  if (held && exchanged) return multiplying * double(k) / gpu_.clock_per_us;
+  if (resident && exchanged) return multiplying * double(k) / gpu_.clock_per_us;
   // The first piece is waited for, and all others too unless they are read ahead.
   if (reads_ahead(program, shape))
     return std::max(cycles, ingest) * double(k) / gpu_.clock_per_us + gpu_.memory_latency_us;
@@ -289,7 +289,7 @@ double Placer::step_us(const LoopPlacement& p) const {
         double(rounded_up(share.columns_of_block, tile.block_columns()) / tile.block_columns());
     for (size_t product = 0; product < call.products.size(); ++product)
       us += tiles * product_us(program, product, call.products[product].panels.k, share.form,
-                               share.form.held[product], share.form.exchanged[product]);
+                               share.form.resident[product], share.form.exchanged[product]);
   }
   // Blocks beyond what the GPU holds run in further rounds.
   const int64_t at_a_time = gpu_.multiprocessors / p.cluster() * p.cluster();

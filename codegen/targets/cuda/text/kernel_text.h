@@ -86,12 +86,12 @@ void open_outer(TextWriter& text, int outer, NestGrid& grid);
 int column_warps(const NestProgram& program);
 int64_t tile_shared_bytes(const NestProgram& program, const NestForm& form);
 /// Copies the block's columns of a product's right operand into shared memory, where they stay
-/// (NestForm::held).
-std::string hold_text(const NestProgram& program, const std::vector<Parameter>& parameters,
-                      const NestForm& form, int product);
+/// (NestForm::resident).
+std::string resident_text(const NestProgram& program, const std::vector<Parameter>& parameters,
+                          const NestForm& form, int product);
 /// Elements of shared memory that they take, for `columns` of a matrix with `k` rows.
-int64_t held_elements(const NestProgram& program, const NestForm& form, size_t product,
-                      int64_t columns, int64_t k);
+int64_t resident_elements(const NestProgram& program, const NestForm& form, size_t product,
+                          int64_t columns, int64_t k);
 /// Copies the block's rows of a product's left operand into shared memory (NestForm::exchanged):
 /// first those of the first step, with zeros where there are none, then a second copy, all zeros.
 /// Without `given` both copies are zeros.

@@ -156,8 +156,8 @@ int64_t product_number(const Parameter& parameter, const NestProduct& form,
 
 }  // namespace
 
-std::string NestForm::held_name(size_t product) const {
-  return fmt::format("held_{}_{}", nest, product);
+std::string NestForm::resident_name(size_t product) const {
+  return fmt::format("resident_{}_{}", nest, product);
 }
 
 std::string NestForm::exchanged_name(size_t product) const {

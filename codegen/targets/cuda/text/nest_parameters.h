@@ -34,13 +34,13 @@ struct NestForm {
   int staged_terms = 0;  ///< terms of k in shared memory at a time; 0: as many as are useful
   size_t nest = 0;       ///< its number in the loop's kernel, if the blocks own rows and columns
   /// For each product, whether the block's columns of its right operand stay in shared memory
-  /// during the whole loop, in the variable held_name(); otherwise they are read in every step.
-  std::vector<bool> held;
+  /// during the whole loop, in the variable resident_name(); otherwise they are read in every step.
+  std::vector<bool> resident;
   /// The same for its left operand in this step, in exchanged_name().
   std::vector<bool> exchanged;
   std::vector<HandedOn> handed_on;
   bool operator==(const NestForm&) const = default;
-  std::string held_name(size_t product) const;
+  std::string resident_name(size_t product) const;
   std::string exchanged_name(size_t product) const;
   /// Equal for calls that share a kernel of their own or a part of a merged one, given equal
   /// programs.

@@ -128,13 +128,13 @@ int64_t internal::tile_shared_bytes(const NestProgram& program, const NestForm& 
   // The products use the same shared memory, one after another.
   int64_t most = 0;
   for (size_t p = 0; p < program.products.size(); ++p)
-    most =
-        std::max(most, bytes_of_piece(program, tile, *text, p, !form.exchanged[p], !form.held[p]));
+    most = std::max(most,
+                    bytes_of_piece(program, tile, *text, p, !form.exchanged[p], !form.resident[p]));
   return most;
 }
 
-int64_t internal::held_elements(const NestProgram& program, const NestForm& form, size_t product,
-                                int64_t columns, int64_t k) {
+int64_t internal::resident_elements(const NestProgram& program, const NestForm& form,
+                                    size_t product, int64_t columns, int64_t k) {
   const ProductTile tile = product_tile(program, form);
   const auto text = product_text(program, tile);
   const auto groups = [](int64_t count, int64_t of) { return (count + of - 1) / of; };

@@ -47,8 +47,8 @@ class TileText {
     return text_.text();
   }
 
-  const std::string& write_hold(int p) {
-    operands_.write_hold(text_, p);
+  const std::string& write_resident(int p) {
+    operands_.write_resident(text_, p);
     return text_.text();
   }
   const std::string& write_exchange(int p, bool given) {
@@ -59,12 +59,12 @@ class TileText {
  private:
   static std::string_view type_of(DType dtype) { return register_type_text(dtype); }
   bool is_exchanged(int p) const { return operands_.is_exchanged(p); }
-  bool is_held(int p) const { return operands_.is_held(p); }
+  bool is_resident(int p) const { return operands_.is_resident(p); }
   /// Whether the code needs the index of the thread in the block.
   bool counts_threads() const {
     bool counts = on_tensor_cores(program_);
     for (size_t p = 0; p < program_.products.size(); ++p)
-      counts |= !is_exchanged(int(p)) || !is_held(int(p));
+      counts |= !is_exchanged(int(p)) || !is_resident(int(p));
     return counts;
   }
 
@@ -93,7 +93,7 @@ class TileText {
     text_.open_block();
     std::vector<StagingText> staged;
     if (!is_exchanged(p)) staged.push_back(operands_.left(p));
-    if (!is_held(p)) staged.push_back(operands_.right(p, part, parts));
+    if (!is_resident(p)) staged.push_back(operands_.right(p, part, parts));
     for (const StagingText& operand : staged) operand.declare(text_);
     if (!staged.empty()) text_.line("long long loaded_term = 0;");
     for (const StagingText& operand : staged) {
@@ -223,14 +223,15 @@ class TileText {
     const NestProduct& product = program_.products[size_t(p)];
     pieces.right = fmt::format("right_{}", p);
     pieces.right_parts = pieces.parts;
-    if (is_held(p)) {
-      pieces.right = "held_tile";
+    if (is_resident(p)) {
+      pieces.right = "resident_tile";
       pieces.right_parts = product.parts;
       pieces.first_part = part;
       text_.line(
-          "const {}* held_tile = &{}[((first_column - column_begin) / {} * {} + {} / {}) * {}];",
-          type_of(product.sum), form_.held_name(size_t(p)), tile_.block_columns(),
-          operands_.held_words(p), first, product_->terms_of_word(p),
+          "const {}* resident_tile = &{}[((first_column - column_begin) / {} * {} + {} / {}) * "
+          "{}];",
+          type_of(product.sum), form_.resident_name(size_t(p)), tile_.block_columns(),
+          operands_.resident_words(p), first, product_->terms_of_word(p),
           product_->right_stride(product.parts));
     } else if (tile_.terms > kPiece) {
       pieces.right = fmt::format("right_piece_{}", p);
@@ -316,11 +317,11 @@ std::string internal::exchange_text(const NestProgram& program,
   return TileText(program, parameters, form, grid).write_exchange(product, given);
 }
 
-std::string internal::hold_text(const NestProgram& program,
-                                const std::vector<Parameter>& parameters, const NestForm& form,
-                                int product) {
+std::string internal::resident_text(const NestProgram& program,
+                                    const std::vector<Parameter>& parameters, const NestForm& form,
+                                    int product) {
   NestGrid grid(NestGrid::Of::launch);
-  return TileText(program, parameters, form, grid).write_hold(product);
+  return TileText(program, parameters, form, grid).write_resident(product);
 }
 
 std::string internal::tile_body(const NestProgram& program,
