@@ -22,10 +22,10 @@ struct ProductForm {
   bool operator==(const ProductForm&) const = default;
 };
 
-/// The matrix tiles of a machine: one instruction multiplies `rows` x `terms` by `terms` x
+/// The matrix tiles of a machine: one instruction multiplies `rows` x `k` by `k` x
 /// `columns` elements.
 struct MatrixTile {
-  int rows = 0, columns = 0, terms = 0;
+  int rows = 0, columns = 0, k = 0;
   /// Pairs of row tiles that take turns on a panel of more than two parts.
   int turns = 1;
   bool operator==(const MatrixTile&) const = default;

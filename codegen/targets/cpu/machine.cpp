@@ -82,7 +82,7 @@ Machine machine_of(const CpuFeatures& cpu, int threads, Factors factors) {
   // A dot product does the work of two multiply-adds, so three or six of them are slower.
   const bool slower = cpu.matrix_tiles == MatrixTiles::dot_products && bf16_parts(factors) > 1;
   if (cpu.matrix_tiles == MatrixTiles::none || slower) throw no_matrix_tiles(cpu, factors);
-  machine.matrix_tile = {kTileRows, kTileColumns, kTileTerms, turns_of(cpu, factors)};
+  machine.matrix_tile = {kTileRows, kTileColumns, kTileK, turns_of(cpu, factors)};
   machine.products = {{.k_group = 2, .factors = factors, .matrix_tiles = true}};
   if (factors != Factors::bf16) return machine;
   // A value stored as bf16 needs no rounding as a factor.

@@ -108,7 +108,7 @@ class Counting {
     const auto text = product_text(program_, tile);
     work_.shared_bytes += terms * text->loads_of_term(int(index)) / text->sums(int(index)) *
                           double(size_of(form.sum));
-    if (!resident || !exchanged) work_.waits += std::ceil(k / tile.terms) * tiles_of_block(tile);
+    if (!resident || !exchanged) work_.waits += std::ceil(k / tile.k) * tiles_of_block(tile);
   }
 
   const NestProgram& program_;

@@ -187,7 +187,7 @@ class LoopText {
     add_number(name + "_size", operand.elements);
     std::string terms;
     for (const Parameter& parameter : nest.parameters) {
-      if (parameter.kind == ParameterKind::terms && parameter.index == int(exchange.product))
+      if (parameter.kind == ParameterKind::k && parameter.index == int(exchange.product))
         terms = parameter.name;
     }
     HandedOn form =

@@ -115,7 +115,7 @@ NestShare Placer::share_of(size_t i, const LoopPlacement& p) const {
 
 void Placer::set_tile(const NestProgram& program, int64_t rows, NestShare& share) {
   NestForm& form = share.form;
-  form.staged_terms = 16;
+  form.staged_k = 16;
   form.tile_rows = ceiling_power(rows, 128);
   form.tile_columns = ceiling_power(share.columns_of_block, ProductTile::kThreads);
   if (on_tensor_cores(program)) {
@@ -192,9 +192,9 @@ void Placer::grow_pieces(LoopPlacement& p, int64_t room) const {
     for (const CallProduct& product : call.products) terms = std::max(terms, product.panels.k);
     NestForm& form = p.nests[i].form;
     const NestProgram& program = nests_.program(i);
-    while (terms > form.staged_terms) {
+    while (terms > form.staged_k) {
       NestForm larger = form;
-      larger.staged_terms *= 2;
+      larger.staged_k *= 2;
       if (internal::shared_bytes(program, larger) > room || !reads_ahead(program, larger)) break;
       form = larger;
     }
@@ -210,11 +210,10 @@ bool Placer::reads_ahead(const NestProgram& program, const NestForm& form) {
     const bool exchanged = form.owned && form.exchanged[p];
     const int right = resident ? 0 : parts * tile.block_columns();
     const int left = exchanged ? 0 : tile.block_rows();
-    if (std::max(left, right) * tile.terms / ProductTile::kThreads > internal::kMostAhead)
-      return false;
+    if (std::max(left, right) * tile.k / ProductTile::kThreads > internal::kMostAhead) return false;
     stages |= left > 0 || right > 0;
   }
-  return stages || tile.terms <= kPiece;
+  return stages || tile.k <= kPiece;
 }
 
 int64_t Placer::staging_bytes(const LoopPlacement& p) const {
@@ -256,7 +255,7 @@ double Placer::product_us(const NestProgram& program, size_t product, int64_t k,
                                 (resident ? 0 : int64_t{form.parts} * tile.block_columns()));
   const double staging = numbers * kInstructionsOfNumber / kInstructionsPerClock;
   const double ingest = numbers * size_of(form.left) / gpu_.bytes_per_clock;
-  const double pieces = double(rounded_up(k, tile.terms) / tile.terms);
+  const double pieces = double(rounded_up(k, tile.k) / tile.k);
   const double cycles = multiplying + staging;
   if (resident && exchanged) return multiplying * double(k) / gpu_.clock_per_us;
   // The first piece is waited for, and all others too unless they are read ahead.

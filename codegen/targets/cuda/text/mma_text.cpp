@@ -109,8 +109,7 @@ class MmaText : public ProductText {
               row_end, column_end);
     // Unrolls several steps, so that loads of the next ones overlap products; fewer if much of a
     // stage is kept in registers.
-    if (tile_.terms > 4 * form.terms)
-      text.line("#pragma unroll {}", pieces_at_a_time() > 2 ? 2 : 4);
+    if (tile_.k > 4 * form.terms) text.line("#pragma unroll {}", pieces_at_a_time() > 2 ? 2 : 4);
     text.open("for (int at_term = 0; at_term < there; at_term += {})", form.terms);
     if (!pieces.left_is_ready || form.terms == 8)
       text.line("const int lane_term = at_term + in_group;");
@@ -267,7 +266,7 @@ std::unique_ptr<const ProductText> mma_text(const NestProgram& program, const Pr
   const int rows = tile.block_rows() / kMmaRows, columns = tile.block_columns() / kMmaColumns;
   // As many pieces at a time as are in shared memory: each load of a lane of the left operand then
   // serves most columns.
-  for (int turns = std::clamp(tile.terms / kPiece, 1, kMmaWarps); turns > 1; turns /= 2) {
+  for (int turns = std::clamp(tile.k / kPiece, 1, kMmaWarps); turns > 1; turns /= 2) {
     auto text = mma_text_of(program, tile, rows, columns, turns);
     const int parts = parts_of(program);
     const int sums = text->rows() * text->columns() * (parts + std::min(parts, kPartsAtOnce));

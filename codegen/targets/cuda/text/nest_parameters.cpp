@@ -91,7 +91,7 @@ class Listing {
       if (form.parts > 1) add(ParameterKind::right_part, p, names_.make(right + "_part"));
       add(ParameterKind::right_column, p, names_.make(right + "_column"));
     }
-    add(ParameterKind::terms, p, names_.make("terms"));
+    add(ParameterKind::k, p, names_.make("terms"));
   }
 
   const Plan& plan_;
@@ -167,7 +167,7 @@ std::string NestForm::exchanged_name(size_t product) const {
 std::string NestForm::key() const {
   GRAPHC_CHECK(!owned, "nests of a loop whose blocks own rows and columns share no kernels");
   return fmt::format("{} axes around, panels [{}], tiles of {} x {}, {} terms", outer,
-                     fmt::join(panel_widths, ","), tile_rows, tile_columns, staged_terms);
+                     fmt::join(panel_widths, ","), tile_rows, tile_columns, staged_k);
 }
 
 NestForm form_of(const NestCall& call) {
@@ -185,7 +185,7 @@ NestForm form_of(const NestCall& call) {
 
 NestForm streamed_form_of(const NestCall& call) {
   NestForm form = form_of(call);
-  form.staged_terms = 16;
+  form.staged_k = 16;
   return form;
 }
 

@@ -31,8 +31,8 @@ struct NestForm {
   int tile_rows = 64, tile_columns = 64;
   /// Whether it is for the kernel of a loop whose blocks own rows and columns (loop_placement.h).
   bool owned = false;
-  int staged_terms = 0;  ///< terms of k in shared memory at a time; 0: as many as are useful
-  size_t nest = 0;       ///< its number in the loop's kernel, if the blocks own rows and columns
+  int staged_k = 0;  ///< terms in shared memory at a time; 0: as many as are useful
+  size_t nest = 0;   ///< its number in the loop's kernel, if the blocks own rows and columns
   /// For each product, whether the block's columns of its right operand stay in shared memory
   /// during the whole loop, in the variable resident_name(); otherwise they are read in every step.
   std::vector<bool> resident;
@@ -69,7 +69,7 @@ enum class ParameterKind : uint8_t {
   right_part,
   right_column,
   right_block,  ///< from one block of panels to the next
-  terms,        ///< number of terms of a product: k
+  k,            ///< number of terms of a product
   rows,
   columns,
   extent,  ///< of an outer axis

@@ -45,9 +45,9 @@ class OperandText {
 
  private:
   const NestProduct& form_of(int p) const { return program_.products[size_t(p)]; }
-  std::string terms(int p) const { return body_.name_of(ParameterKind::terms, p); }
+  std::string terms(int p) const { return body_.name_of(ParameterKind::k, p); }
   std::string resident_terms(int p) const;
-  int words_of_piece(int p) const { return product_.words(p, tile_.terms); }
+  int words_of_piece(int p) const { return product_.words(p, tile_.k); }
   /// How a piece of `words` of the right operand is copied to the destination that `put` writes.
   internal::StagingText right(int p, int part, int parts, int words, std::string_view column_end,
                               decltype(internal::StagedTexts::put) put) const;

@@ -20,7 +20,7 @@ struct ProductTile {
   static constexpr int kThreads = 256;
   int down = 16, across = 16;
   int rows = 4, columns = 4;  ///< per thread, if each has the same number of elements
-  int terms = 16;             ///< terms of k in shared memory at a time
+  int k = 16;                 ///< terms in shared memory at a time
 
   int block_rows() const { return down * rows; }
   int block_columns() const { return across * columns; }

@@ -89,7 +89,7 @@ class TileText {
   /// contains pieces that are summed separately; or a piece contains several stages if it is
   /// longer.
   void sum_parts(int p, int part, int parts) {
-    const std::string terms = body_.name_of(ParameterKind::terms, p);
+    const std::string terms = body_.name_of(ParameterKind::k, p);
     text_.open_block();
     std::vector<StagingText> staged;
     if (!is_exchanged(p)) staged.push_back(operands_.left(p));
@@ -99,7 +99,7 @@ class TileText {
     for (const StagingText& operand : staged) {
       if (operand.reads_ahead()) operand.load(text_);
     }
-    const int stage = tile_.terms;
+    const int stage = tile_.k;
     const auto open = [&](std::string_view name, std::string_view begin, std::string_view end,
                           int step) {
       text_.open("for (long long {0} = {1}; {0} < {2}; {0} += {3})", name, begin, end, step);
@@ -159,7 +159,7 @@ class TileText {
       text_.close();
       // The next sums must not be handed over before these are read; the end of a stage ensures
       // that too.
-      if (tile_.terms / kPiece > product_->pieces_at_a_time()) text_.line("__syncthreads();");
+      if (tile_.k / kPiece > product_->pieces_at_a_time()) text_.line("__syncthreads();");
     }
     text_.close();
   }
@@ -177,7 +177,7 @@ class TileText {
     }
     if (staged.empty()) return;
     text_.line("__syncthreads();");
-    text_.line("loaded_term = first_term + {};", tile_.terms);
+    text_.line("loaded_term = first_term + {};", tile_.k);
     if (!reads_ahead) return;
     text_.open("if (loaded_term < {})", terms);
     for (const StagingText& operand : staged) {
@@ -192,7 +192,7 @@ class TileText {
   /// Multiplies the terms from `first_term` on, or those of `piece` in a stage of several pieces.
   void multiply(int p, int part, int parts) {
     const NestProduct& product = program_.products[size_t(p)];
-    const bool in_stage = tile_.terms > kPiece;
+    const bool in_stage = tile_.k > kPiece;
     const std::string_view first = in_stage ? "piece" : "first_term";
     ProductPieces pieces;
     pieces.product = p;
@@ -214,7 +214,7 @@ class TileText {
     }
     set_right(p, part, first, word, pieces);
     text_.line("const int there = end - {0} < {1} ? (int)(end - {0}) : {1};", first,
-               std::min(tile_.terms, kPiece));
+               std::min(tile_.k, kPiece));
     product_->multiply(text_, pieces, loops_.row_end(), loops_.column_end());
   }
 
@@ -233,7 +233,7 @@ class TileText {
           type_of(product.sum), form_.resident_name(size_t(p)), tile_.block_columns(),
           operands_.resident_words(p), first, product_->terms_of_word(p),
           product_->right_stride(product.parts));
-    } else if (tile_.terms > kPiece) {
+    } else if (tile_.k > kPiece) {
       pieces.right = fmt::format("right_piece_{}", p);
       text_.line("const {}* {} = &right_{}[{} * {}];", type_of(product.sum), pieces.right, p, word,
                  product_->right_stride(pieces.parts));
