@@ -80,6 +80,7 @@ install(FILES cmake/dependencies.txt DESTINATION ${CMAKE_INSTALL_DOCDIR}/cmake)
 # (tools/bench/peers.h).
 install(PROGRAMS tools/cells tools/peers tools/roofline
   DESTINATION ${CMAKE_INSTALL_DATADIR}/graphc/tools)
-install(DIRECTORY tools/roofline_parts tools/twins DESTINATION ${CMAKE_INSTALL_DATADIR}/graphc/tools
+install(DIRECTORY tools/roofline_parts tools/references
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/graphc/tools
   FILES_MATCHING PATTERN "*.py")
 install(FILES ir/graph.proto DESTINATION ${CMAKE_INSTALL_DATADIR}/graphc)

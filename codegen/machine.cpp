@@ -8,28 +8,8 @@
 
 namespace graphc::core {
 
-TileShape vector_tile(const Machine& machine, const NestProgram& program) {
-  TileShape shape;
-  shape.lanes = machine.lanes;
-  int parts = 1;
-  for (const NestProduct& product : program.products) parts = std::max(parts, product.parts);
-  shape.accumulators = machine.registers >= 32 ? 24 : 12;
-  shape.vectors = std::max(1, 4 / parts);
-  const bool rounds = std::ranges::any_of(program.products, [](const NestProduct& product) {
-    return product.factors != Factors::as_stored;
-  });
-  if (machine.matrix_tile.rows > 0 && rounds) {
-    // Two tiles of columns are multiplied at a time.
-    const int columns = std::max(1, machine.matrix_tile.columns / machine.lanes);
-    shape.matrix_tiles = true;
-    shape.vectors = std::max(1, 2 / parts) * columns;
-    shape.rows = 2 * machine.matrix_tile.rows * (parts > 2 ? machine.matrix_tile.turns : 1);
-  } else if (program.kind == NestKind::tiles) {
-    shape.rows = std::clamp(shape.accumulators / (shape.vectors * std::min(parts, 8)), 1, 8);
-  } else if (program.kind == NestKind::row_wise) {
-    shape.vectors = 1;
-  }
-  return shape;
+TileShape Machine::tile(const NestProgram& program) const {
+  return tile_of == nullptr ? TileShape{.lanes = lanes} : tile_of(*this, program);
 }
 
 const ProductForm* Machine::product(DType left, DType right) const {

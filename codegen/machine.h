@@ -22,10 +22,10 @@ struct ProductForm {
   bool operator==(const ProductForm&) const = default;
 };
 
-/// The matrix tiles of a machine: one instruction multiplies `rows` x `terms` by `terms` x
+/// The matrix tiles of a machine: one instruction multiplies `rows` x `k` by `k` x
 /// `columns` elements.
 struct MatrixTile {
-  int rows = 0, columns = 0, terms = 0;
+  int rows = 0, columns = 0, k = 0;
   /// Pairs of row tiles that take turns on a panel of more than two parts.
   int turns = 1;
   bool operator==(const MatrixTile&) const = default;
@@ -40,13 +40,6 @@ struct Node;
 /// through codegen/lower/context.h.
 using LowerExternal = bool (*)(LowerContext& context, const Node& node, ViewMap& views,
                                const ViewMap& wanted);
-
-struct Machine;
-/// The tile of a machine with vector registers. A block of columns has four vectors, divided among
-/// the parts, where they fit; the tile has as many rows as the accumulators allow: 24 of 32
-/// registers, 12 of 16. With matrix tiles, a block has two tiles of columns, or one for each part,
-/// and the tile has two row tiles, or two for each turn.
-TileShape vector_tile(const Machine& machine, const NestProgram& program);
 
 /// A machine as a plan sees it. A target fills one in for each compilation. Plans for two machines
 /// differ in panels, blocks and shares, never in the values computed or their operands.
@@ -82,10 +75,11 @@ struct Machine {
   /// network moves in the time that an operation takes to begin.
   int64_t bucket_bytes = 1 << 20;
 
-  /// The rule that chooses tiles: a target's own, or that of machines with vectors.
-  TileShape (*tile_of)(const Machine& machine, const NestProgram& program) = vector_tile;
+  /// The target's rule that chooses tiles; null: they are as in TileShape, one vector wide.
+  TileShape (*tile_of)(const Machine& machine, const NestProgram& program) = nullptr;
 
-  TileShape tile(const NestProgram& program) const { return tile_of(*this, program); }
+  /// The tile of a nest on this machine.
+  TileShape tile(const NestProgram& program) const;
   /// The form that multiplies these types, or null if there is none.
   const ProductForm* product(DType left, DType right) const;
   /// The operand types it multiplies, as text: "f32".

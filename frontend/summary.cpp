@@ -19,7 +19,7 @@ void count_kernels(const Graph& graph, GraphSummary& summary) {
       continue;
     }
     ++summary.kernels;
-    if (Kernel(node).family() == Family::recurrent) ++summary.recurrent;
+    if (is_kernel_of(node, Family::recurrent)) ++summary.recurrent;
   }
 }
 

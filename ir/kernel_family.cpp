@@ -13,6 +13,14 @@ std::string_view name_of(Family family) {
       return "recurrent";
     case Family::table:
       return "table";
+    case Family::reduction:
+      return "reduction";
+    case Family::inner_reduction:
+      return "inner_reduction";
+    case Family::concat:
+      return "concat";
+    case Family::batched_gemm:
+      return "batched_gemm";
   }
   return "";
 }

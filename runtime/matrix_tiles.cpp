@@ -104,7 +104,7 @@ void graphc_tdpbf16ps(int64_t sums, int64_t left, int64_t right) {
     const char* a = tiles[size_t(left)][m].data();
     for (size_t n = 0; n < kTileColumns; ++n) {
       float terms[2] = {0, 0};
-      for (size_t k = 0; k < kTileTerms; ++k) {
+      for (size_t k = 0; k < kTileK; ++k) {
         const char* b = tiles[size_t(right)][k / 2].data() + 4 * n + 2 * (k % 2);
         terms[k % 2] = flushed(std::fma(bf16_at(a + 2 * k), bf16_at(b), terms[k % 2]));
       }

@@ -14,7 +14,7 @@ namespace graphc::core {
 
 inline constexpr int kTileRows = 16;      ///< of a left tile, and of an accumulator
 inline constexpr int kTileColumns = 16;   ///< of a right tile, and of an accumulator
-inline constexpr int kTileTerms = 32;     ///< the k extent of one instruction
+inline constexpr int kTileK = 32;         ///< the k extent of one instruction
 inline constexpr int kTileBytes = 1024;   ///< per tile
 inline constexpr int kTileRowBytes = 64;  ///< per tile row
 

@@ -152,7 +152,7 @@ __attribute__((noinline)) float run_baseline() {
 Loop loop_for([[maybe_unused]] DType dtype) {
 #if defined(__x86_64__)
   if (dtype == DType::bf16 && has_matrix_tiles()) {
-    constexpr double product = 2.0 * kTileRows * kTileColumns * kTileTerms;
+    constexpr double product = 2.0 * kTileRows * kTileColumns * kTileK;
     return {run_matrix_tiles, 4 * product, MatrixTiles::hardware};
   }
   if (dtype == DType::bf16 && __builtin_cpu_supports("avx512bf16")) {

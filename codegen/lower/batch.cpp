@@ -30,7 +30,7 @@ GraphPtr product_of_matrices(const Node& batched) {
 void lower_batch(LowerContext& context, const Graph& body, std::vector<View> operands,
                  const View& result, const std::string& name) {
   if (result.shape.rank() == 2)
-    return lower_body(context, body, std::move(operands), {result}, name, Family::gemm);
+    return lower_body(context, body, std::move(operands), {result}, name, Family::batched_gemm);
   if (result.shape.elements() == 0) return;
   LowerContext::OpenLoop loop;
   loop.call.name = name;
@@ -42,7 +42,7 @@ void lower_batch(LowerContext& context, const Graph& body, std::vector<View> ope
     if (operand.shape.rank() > 2) operand = step_of(operand, loop.depth);
   }
   lower_batch(context, body, std::move(operands), step_of(result, loop.depth), name);
-  context.close(loop, Family::gemm);
+  context.close(loop, Family::batched_gemm);
 }
 
 }  // namespace

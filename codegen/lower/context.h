@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -18,6 +19,8 @@
 #include "ir/graph.h"
 
 namespace graphc::core {
+
+class Kernel;
 
 /// Values to views within one graph or loop body.
 class ViewMap {
@@ -155,13 +158,15 @@ void lower_nodes(LowerContext& context, const Graph& graph, ViewMap& views, View
 /// A scan outside kernels: its body's records, run for every step (lower/loops.cpp).
 void lower_loop(LowerContext& context, const Node& node, ViewMap& views, ViewMap& wanted);
 /// A scan in a recurrent kernel: one nest a stage, matrices in panels (lower/recurrent.cpp).
-void lower_recurrent(LowerContext& context, const Node& kernel, const std::vector<View>& inputs,
+void lower_recurrent(LowerContext& context, const Kernel& kernel, const std::vector<View>& inputs,
                      ViewMap& views, ViewMap& wanted);
-/// A body that has a model of rows.
+/// A body that has a row model: `known`, if it is the body of a kernel. Throws ErrorKind::input,
+/// with the rule that the body breaks, if it has none.
 void lower_body(LowerContext& context, const Graph& body, std::vector<View> inputs,
-                std::vector<View> results, const std::string& name, Family family);
-/// A kernel of one batched product (passes/kernels/row_model.h), whose operands are inputs of the
-/// kernel's body: loops over the batch around the product of two matrices.
+                std::vector<View> results, const std::string& name, Family family,
+                const std::optional<RowModel>& known = std::nullopt);
+/// A kernel of the family batched_gemm, whose operands are inputs of the kernel's body: loops over
+/// the batch around the product of two matrices.
 void lower_batched_product(LowerContext& context, const Node& product,
                            const std::vector<View>& inputs, const View& result,
                            const std::string& name);

@@ -31,10 +31,9 @@ Value shifted(Value value, bool without_last) {
 }  // namespace
 
 std::optional<ShiftedHistory> shifted_history(const Node& kernel) {
-  if (!kernel.is(ops::kernel) || kernel.operands.size() != 2) return std::nullopt;
+  if (!is_kernel_of(kernel, Family::concat) || kernel.operands.size() != 2) return std::nullopt;
   const Graph& body = kernel.region();
   const Node& concat = *body.results()[0].node;
-  if (!concat.is(ops::concat) || body.results().size() != 1) return std::nullopt;
   // A concatenation of two values may have each of them several times.
   if (concat.attributes.get_int("axis", -1) != 0 || concat.operands.size() != 2)
     return std::nullopt;

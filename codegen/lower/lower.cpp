@@ -122,6 +122,15 @@ void lower_widening(LowerContext& context, const Node& node, ViewMap& views,
   views.set(node.result(), views.get(narrow));
 }
 
+/// The row model of a body that lowering has made.
+RowModel row_model_of(const LowerContext& context, const Graph& body, const std::string& name) {
+  std::string why_not;
+  std::optional<RowModel> rows = analyse_rows(body, &why_not);
+  if (!rows)
+    throw input_error({}, "{} has no kernel for {}: {}", context.machine().target, name, why_not);
+  return *std::move(rows);
+}
+
 /// A view with one more axis, of extent 1, before the last.
 View with_reduced_axis(View view) {
   const int at = view.shape.rank() - 1;
@@ -157,21 +166,19 @@ void lower_reduced_body(LowerContext& context, const Kernel& kernel, std::vector
     wanted.push_back(value);
   }
   summed.set_results(copy_cone(kernel.body(), known, wanted, summed));
-  std::string why_not;
-  const std::optional<RowModel> rows = analyse_rows(summed, &why_not);
-  GRAPHC_CHECK(rows, "what %{} reduces has no rows: {}", kernel.node().names[0], why_not);
-  std::vector<NestCall> calls = lower_rows(context, summed, *rows,
+  const std::string& name = kernel.node().names[0];
+  std::vector<NestCall> calls = lower_rows(context, summed, row_model_of(context, summed, name),
                                            {.inputs = std::move(inputs),
                                             .results = std::move(results),
-                                            .name = kernel.node().names[0],
+                                            .name = name,
                                             .reductions = std::move(reductions)});
   read_forms(context, calls);
-  for (NestCall& call : calls) context.add(Family::map, std::move(call));
+  for (NestCall& call : calls) context.add(kernel.family(), std::move(call));
 }
 
-/// Sums over the rows of matrices, or a maximum.
-void lower_column_reduction(LowerContext& context, const Kernel& kernel,
-                            const std::vector<View>& inputs, const std::vector<View>& results) {
+/// Sums over the rows of a matrix, or a maximum.
+void lower_reduction(LowerContext& context, const Kernel& kernel, const std::vector<View>& inputs,
+                     const std::vector<View>& results) {
   const Node& op = kernel.first();
   if (op.operands[0].shape().rank() != 2 ||
       op.attributes.get_ints("axes") != std::vector<int64_t>{0})
@@ -179,40 +186,41 @@ void lower_column_reduction(LowerContext& context, const Kernel& kernel,
                       op.op.name);
   if (results.size() > 1 || !op.operands[0].node->is(ops::input))
     return lower_reduced_body(context, kernel, inputs, results);
-  context.add(Family::map, column_reduction_nest(inputs[0], results[0], op.is(ops::max),
-                                                 kernel.node().names[0]));
+  context.add(kernel.family(), column_reduction_nest(inputs[0], results[0], op.is(ops::max),
+                                                     kernel.node().names[0]));
 }
 
 void lower_kernel(LowerContext& context, const Node& node, ViewMap& views, ViewMap& wanted) {
   if (lower_history(context, node, views, wanted)) return;
   const Kernel kernel(node);
-  const BodyForm form = form_of(kernel);
   const Node& first = kernel.first();
   std::vector<View> inputs;
   for (Value operand : node.operands) inputs.push_back(views.get(operand));
-  if (form == BodyForm::loop) return lower_recurrent(context, node, inputs, views, wanted);
+  if (kernel.family() == Family::recurrent)
+    return lower_recurrent(context, kernel, inputs, views, wanted);
   std::vector<View> results;
   for (int i = 0; i < node.results(); ++i) {
     results.push_back(context.destination(node.result(i), wanted));
     views.set(node.result(i), results.back());
   }
   const std::string& name = node.names[0];
-  switch (form) {
-    case BodyForm::loop:
+  switch (kernel.family()) {
+    case Family::recurrent:
       return;
-    case BodyForm::table:
+    case Family::table:
       return lower_table(context, node, first, inputs, results);
-    case BodyForm::column_reduction:
-      return lower_column_reduction(context, kernel, inputs, results);
-    case BodyForm::inner_reductions:
+    case Family::reduction:
+      return lower_reduction(context, kernel, inputs, results);
+    case Family::inner_reduction:
       return lower_reduced_body(context, kernel, std::move(inputs), std::move(results));
-    case BodyForm::concatenation:
+    case Family::concat:
       return lower_concat(context, first, inputs, results[0], name);
-    case BodyForm::batched_product:
+    case Family::batched_gemm:
       return lower_batched_product(context, first, inputs, results[0], name);
-    case BodyForm::row_program:
+    case Family::map:
+    case Family::gemm:
       return lower_body(context, kernel.body(), std::move(inputs), std::move(results), name,
-                        kernel.family());
+                        kernel.family(), kernel.rows());
   }
 }
 
@@ -278,17 +286,15 @@ void lower_nodes(LowerContext& context, const Graph& graph, ViewMap& views, View
 }
 
 void lower_body(LowerContext& context, const Graph& body, std::vector<View> inputs,
-                std::vector<View> results, const std::string& name, Family family) {
+                std::vector<View> results, const std::string& name, Family family,
+                const std::optional<RowModel>& known) {
   if (const std::optional<StoredPart> part = part_to_store(body, inputs, results)) {
     if (part->results.empty()) return;
     return lower_body(context, *part->body, part->inputs, part->results, name, family);
   }
-  std::string why_not;
-  const std::optional<RowModel> rows = analyse_rows(body, &why_not);
-  if (!rows)
-    throw input_error({}, "{} has no kernel for {}: {}", context.machine().target, name, why_not);
+  const RowModel& rows = known ? *known : row_model_of(context, body, name);
   std::vector<NestCall> calls =
-      lower_rows(context, body, *rows, {std::move(inputs), std::move(results), name, true});
+      lower_rows(context, body, rows, {std::move(inputs), std::move(results), name, true});
   read_forms(context, calls);
   if (calls.size() > 1 && context.matrix_rows.rank() == 0 && in_blocks(calls)) {
     context.add(family, as_block(std::move(calls), name, context.machine()));

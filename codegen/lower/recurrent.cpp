@@ -9,6 +9,7 @@
 #include "codegen/lower/scan_views.h"
 #include "codegen/lower/unneeded.h"
 #include "ir/op.h"
+#include "passes/kernels/kernel.h"
 
 namespace graphc::core {
 namespace {
@@ -45,37 +46,37 @@ Values initial_values(const Scan& scan, const Node& kernel) {
 
 }  // namespace
 
-void lower_recurrent(LowerContext& context, const Node& kernel, const std::vector<View>& inputs,
+void lower_recurrent(LowerContext& context, const Kernel& kernel, const std::vector<View>& inputs,
                      ViewMap& views, ViewMap& wanted) {
-  const Scan scan(*kernel.region().results().at(0).node);
-  const Graph& body = scan.body();
-  std::string why_not;
-  const std::optional<RowModel> rows = analyse_rows(body, &why_not);
+  const Node& node = kernel.node();
+  const Scan scan(kernel.first());
+  const std::optional<RowModel>& rows = kernel.rows();
   if (!rows)
-    throw input_error({}, "a recurrent kernel whose step has no model of rows: {}", why_not);
+    throw input_error({}, "a recurrent kernel whose step has no row model: {}",
+                      kernel.why_no_rows());
   LoopCall loop;
   const int id = context.new_loop_id();
-  const ScanViews bound = bind_scan(context, scan, inputs, kernel, wanted, id);
-  publish(scan, bound, kernel, views);
+  const ScanViews bound = bind_scan(context, scan, inputs, node, wanted, id);
+  publish(scan, bound, node, views);
   if (scan.steps() == 0) return;
   loop.carries = bound.carries;
-  loop.name = kernel.names[0];
+  loop.name = node.names[0];
   loop.steps = scan.steps();
   loop.reverse = scan.reverse();
-  loop.where = kernel.region().results().at(0).node->where;
+  loop.where = scan.node().where;
   loop.rows = rows->rows();
   const int first_buffer = int(context.plan().buffers.size());
   std::vector<NestCall> calls =
-      lower_rows(context, body, *rows, {bound.inputs, bound.results, loop.name, false});
+      lower_rows(context, kernel.step(), *rows, {bound.inputs, bound.results, loop.name, false});
   make_panels(context, calls);
-  mark_zero_products(context, initial_values(scan, kernel), bound, scan.streams().size(), calls);
+  mark_zero_products(context, initial_values(scan, node), bound, scan.streams().size(), calls);
   // What repeats along some axes of the rows only keeps them apart: rows cannot be shared out.
   loop.private_rows = std::ranges::all_of(
       calls, [&](const NestCall& call) { return call.outer.empty() && call.rows == loop.rows; });
   if (shares_columns(context, calls, loop.rows)) loop.private_rows = false;
   loop.id = loop.private_rows ? -1 : id;
   for (NestCall& call : calls) loop.body.push_back({Family::recurrent, std::move(call)});
-  mark_idle_at_last(context, scan, kernel, bound, first_buffer, loop.body);
+  mark_idle_at_last(context, scan, node, bound, first_buffer, loop.body);
   context.note_loop();
   context.add(Family::recurrent, std::move(loop));
 }

@@ -345,7 +345,7 @@ class RowLowering {
     result.panels.from = form.right;
     if (form.matrix_tiles) {
       result.panels.dtype = DType::bf16;
-      result.panels.k_tile = context_.machine().matrix_tile.terms;
+      result.panels.k_tile = context_.machine().matrix_tile.k;
       result.panels.bf16_parts = bf16_parts(form.factors);
     }
     return result;

@@ -22,7 +22,7 @@ inline constexpr int count_of<ScalarOp> = int(ScalarOp::select) + 1;
 template <>
 inline constexpr int count_of<Factors> = int(Factors::three_bf16) + 1;
 template <>
-inline constexpr int count_of<Family> = int(Family::table) + 1;
+inline constexpr int count_of<Family> = int(kFamilies.size());
 template <>
 inline constexpr int count_of<TableOp> = int(TableOp::check_labels) + 1;
 

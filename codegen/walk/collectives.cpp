@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/walk/collectives.h"
 
-#include <bit>
 #include <cstring>
 
 #include "codegen/step/collectives.h"
 #include "codegen/step/visit.h"
-#include "ir/denormals.h"
 #include "ir/error.h"
 #include "runtime/ranks/thread_ranks.h"
+#include "runtime/ranks/tree.h"
 
 namespace graphc::core::cpu {
 namespace {
@@ -20,24 +19,12 @@ struct Piece {
   size_t bytes = 0;  ///< of what is read
 };
 
-/// Adds values in the tree of Ranks::all_reduce: the largest power of two below their number on
-/// the left.
-template <typename Number>
-Number sum_at(std::span<const std::byte* const> terms, size_t i) {
-  if (terms.size() == 1) return reinterpret_cast<const Number*>(terms[0])[i];
-  const size_t half = std::bit_floor(terms.size() - 1);
-  return sum_at<Number>(terms.first(half), i) + sum_at<Number>(terms.subspan(half), i);
-}
-
+/// Adds the terms of a piece in the tree of Ranks::all_reduce.
 template <typename Number>
 void add_terms(const Piece& piece, std::byte* to) {
-  if (piece.from.size() == 1) {
-    std::memcpy(to, piece.from[0], piece.bytes);
-    return;
-  }
-  const DenormalsFlushed flushed;
-  auto* const sum = reinterpret_cast<Number*>(to);
-  for (size_t i = 0; i < piece.bytes / sizeof(Number); ++i) sum[i] = sum_at<Number>(piece.from, i);
+  std::vector<const Number*> terms;
+  for (const std::byte* from : piece.from) terms.push_back(reinterpret_cast<const Number*>(from));
+  sum_parts(terms, std::span(reinterpret_cast<Number*>(to), piece.bytes / sizeof(Number)));
 }
 
 /// One sum of all pieces: a single one in place, several through a bucket.

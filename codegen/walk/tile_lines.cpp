@@ -55,7 +55,7 @@ GRAPHC_WIDE void pack_two_tiles(const char* from, int64_t stride, char* first, c
 template <DType kDType, SideBySide kWhat, bool kTransposed>
 GRAPHC_WIDE void pack_line(const TileLine& line) {
   constexpr bool kItems = kWhat == SideBySide::items;
-  constexpr int64_t kAcross = (kItems ? kTileRows : kTileTerms) * (kDType == DType::bf16 ? 2 : 4);
+  constexpr int64_t kAcross = (kItems ? kTileRows : kTileK) * (kDType == DType::bf16 ? 2 : 4);
   const char* from = line.from;
   char* to = line.to;
   int64_t tiles = line.tiles;
@@ -80,7 +80,7 @@ GRAPHC_WIDE void pack_line_of(const TileLine& line, DType dtype) {
 template <int kParts>
 GRAPHC_WIDE bool pack_pairs_in_parts(const TileLine& line, int64_t part_bytes) {
   __m512i largest = _mm512_setzero_si512();
-  for (int pair = 0; pair < kTileTerms / 2; ++pair) {
+  for (int pair = 0; pair < kTileK / 2; ++pair) {
     const char* from = line.from + 2 * pair * line.stride;
     char* pair_of_tiles = line.to + pair * kTileRowBytes;
     for (int64_t tile = 0; tile < line.tiles; ++tile, from += 64) {
@@ -88,8 +88,8 @@ GRAPHC_WIDE bool pack_pairs_in_parts(const TileLine& line, int64_t part_bytes) {
       if (tile % 2 == 1) pair_of_tiles += line.pair_bytes;
       __m512 even = _mm512_loadu_ps(from), odd = _mm512_loadu_ps(from + line.stride);
       // Most likely the next term tile of the same items.
-      __builtin_prefetch(from + kTileTerms * line.stride, 0, 2);
-      __builtin_prefetch(from + (kTileTerms + 1) * line.stride, 0, 2);
+      __builtin_prefetch(from + kTileK * line.stride, 0, 2);
+      __builtin_prefetch(from + (kTileK + 1) * line.stride, 0, 2);
       largest = larger(larger(largest, even), odd);
       for (int part = 0; part < kParts; ++part) {
         const __m512i pairs = part_of_pairs(even, odd);

@@ -89,19 +89,19 @@ void for_each_tile(const TileSource& source, bool lines_of_items, const TilePlac
     return to.base + i / 2 * to.pair_bytes + i % 2 * to.second_bytes + t * to.term_tile_bytes;
   };
   const auto tile = [&](int64_t i, int64_t t) {
-    const int64_t item = i * kTileRows, term = t * kTileTerms;
+    const int64_t item = i * kTileRows, term = t * kTileK;
     TilePart part{source.base + item * source.item_stride + term * source.term_stride,
                   source.item_stride,
                   source.term_stride,
                   int(std::min<int64_t>(kTileRows, source.items - item)),
-                  int(std::min<int64_t>(kTileTerms, source.terms - term)),
+                  int(std::min<int64_t>(kTileK, source.terms - term)),
                   source.dtype,
                   0,
                   to.parts};
     pack(part, place(i, t), lines_of_items ? place(i + 2, t) : place(i, t + 1));
   };
   const TileAxis items{source.item_stride, source.items, kTileRows};
-  const TileAxis terms{source.term_stride, source.terms, kTileTerms};
+  const TileAxis terms{source.term_stride, source.terms, kTileK};
   const TileAxis& outer = lines_of_items ? terms : items;
   const TileAxis& inner = lines_of_items ? items : terms;
   for (int64_t o = 0; o < outer.tiles(); ++o) {
@@ -215,7 +215,7 @@ GRAPHC_WIDE void store_tile(__m512i (&rows)[16], bool transposed, char* to) {
 GRAPHC_WIDE void pack_wide(TilePart tile, bool terms_adjoin, TileOrder order, char* to,
                            int64_t part_bytes) {
   const bool transposed = terms_adjoin != (order == TileOrder::items_first);
-  const bool full = tile.items == kTileRows && tile.terms == kTileTerms;
+  const bool full = tile.items == kTileRows && tile.terms == kTileK;
   __m512i rows[3][16];
   if (full && tile.parts > 1 &&
       (terms_adjoin ? load_parts<true>(tile, rows) : load_parts<false>(tile, rows))) {

@@ -32,7 +32,7 @@ enum class TileOrder : uint8_t { items_first, pairs_first };
 
 /// The number of tiles that so many items or terms need.
 inline int64_t item_tiles(int64_t items) { return (items + kTileRows - 1) / kTileRows; }
-inline int64_t term_tiles(int64_t terms) { return (terms + kTileTerms - 1) / kTileTerms; }
+inline int64_t term_tiles(int64_t terms) { return (terms + kTileK - 1) / kTileK; }
 
 /// The destination of tiles. Tile (i, t) of part p of the numbers goes to `base + i / 2 *
 /// pair_bytes + i % 2 * second_bytes + t * term_tile_bytes + p * part_bytes`: two neighbouring

@@ -162,7 +162,7 @@ void TiledProduct::run_pieces(NestFunction nest, const TiledOperand& operand, Ne
   const int64_t k = operand.product.k, width = operand.right.width;
   const int bf16_parts = operand.right.bf16_parts;
   const int64_t most = kPieceTerms[bf16_parts - 1], pieces = (k + most - 1) / most;
-  const int64_t piece_k = term_tiles((k + pieces - 1) / pieces) * kTileTerms;
+  const int64_t piece_k = term_tiles((k + pieces - 1) / pieces) * kTileK;
   const int64_t rows =
       std::min(rows_that_fit(kChunkBytes, tile_row_bytes(k, bf16_parts)), kMostTiledRows);
   products_[0] = operand.product;

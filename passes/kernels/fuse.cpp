@@ -20,11 +20,6 @@
 namespace graphc::core {
 namespace {
 
-bool is_rows_op(const Node& node) {
-  return node.is(ops::gather) || node.is(ops::scatter) || node.is(ops::scatter_add) ||
-         node.is(ops::merge_rows) || node.is(ops::check_labels);
-}
-
 /// Whether a constant or iota is copied into the kernel of its user: elementwise kernels compute
 /// it, all others read their operands from memory.
 bool is_cloned(const Node& leaf, const Node& user) {
@@ -58,13 +53,6 @@ Value without_elements(const Graph& body) {
     }
   }
   return {};
-}
-
-Family family_of(const Cluster& cluster) {
-  const Node& first = *cluster.members.front();
-  if (cluster.product) return Family::gemm;
-  if (is_rows_op(first)) return Family::table;
-  return Family::map;
 }
 
 /// Rewrites the graph with its clusters as kernels.
@@ -214,9 +202,8 @@ class KernelWriter {
       }
     }
     body->set_results(std::move(results));
-    const Node& kernel =
-        add_kernel(*to_, family_of(cluster), std::move(operands), freeze(std::move(body)),
-                   cluster.members.front()->where, std::move(names));
+    const Node& kernel = add_kernel(*to_, std::move(operands), freeze(std::move(body)),
+                                    cluster.members.front()->where, std::move(names));
     for (size_t i = 0; i < old_results.size(); ++i) set(old_results[i], kernel.result(int(i)));
     // Members that are not read outside count as made: their values are never needed.
     for (const Node* member : cluster.members) {
@@ -250,8 +237,8 @@ class KernelWriter {
     Values results;
     for (int i = 0; i < node.results(); ++i) results.push_back(copy.result(i));
     body->set_results(std::move(results));
-    write_results(node, add_kernel(*to_, Family::recurrent, operands_of(node),
-                                   freeze(std::move(body)), node.where, node.names));
+    write_results(
+        node, add_kernel(*to_, operands_of(node), freeze(std::move(body)), node.where, node.names));
   }
 
   /// Why a scan is not a recurrent kernel; empty if it is. Its body must have a row model, its

@@ -19,7 +19,8 @@ struct FuseOptions {
 /// Whether the node only changes the addressing of elements: no kernel computes it.
 bool is_view(const Node& node);
 
-/// Groups nodes into `kernel` nodes with attribute `family`: `map`, `gemm`, `recurrent`, `rows`.
+/// Groups nodes into `kernel` nodes, whose attribute `family` (ir/kernel_family.h) says what they
+/// are; Kernel (passes/kernels/kernel.h) has the row model of each.
 /// Leaves, views, casts that only widen operands of products and sums over rows, and scans of
 /// family `loop` (whose bodies are treated alike) stay outside. Expects lowered reductions.
 GraphPtr form_kernels(const GraphPtr& graph, const FuseOptions& options);

@@ -8,12 +8,12 @@
 
 #include "ir/op.h"
 #include "ir/spelling.h"
-#include "passes/kernels/row_model.h"
 
 namespace graphc::core {
 namespace {
 
-Family family_of(const Node& node) {
+/// The family that the node's attribute names.
+Family named_family(const Node& node) {
   const std::string word = node.attributes.get_string("family", "");
   std::vector<std::string> words;
   for (const Family family : kFamilies) {
@@ -37,45 +37,66 @@ bool is_one_scan(const Graph& body) {
   return std::ranges::equal(body.inputs(), scan.operands);
 }
 
+bool is_table_op(const Node& node) {
+  return node.is(ops::gather) || node.is(ops::scatter) || node.is(ops::scatter_add) ||
+         node.is(ops::merge_rows) || node.is(ops::check_labels);
+}
+
+/// Whether a node reduces axes other than the last, and drops them.
+bool drops_rows(const Node& node) {
+  return (node.is(ops::sum) || node.is(ops::max)) && !node.attributes.get_bool("keep", false);
+}
+
+bool is_concat_of_inputs(const Graph& body) {
+  const Node& first = *body.results()[0].node;
+  return first.is(ops::concat) && body.results().size() == 1 &&
+         std::ranges::all_of(first.operands,
+                             [](Value operand) { return operand.node->is(ops::input); });
+}
+
+bool has_row_model(Family family) {
+  return family == Family::map || family == Family::gemm || family == Family::recurrent;
+}
+
 }  // namespace
 
-Kernel::Kernel(const Node& node) : node_(&node), family_(family_of(node)) {
+Family family_of(const Graph& body) {
+  const Node& first = *body.results()[0].node;
+  if (is_one_scan(body)) return Family::recurrent;
+  if (is_table_op(first)) return Family::table;
+  if (std::ranges::any_of(body.nodes(), is_inner_reduction)) return Family::inner_reduction;
+  if (drops_rows(first)) return Family::reduction;
+  if (is_concat_of_inputs(body)) return Family::concat;
+  if (is_batched_product(first)) return Family::batched_gemm;
+  const bool multiplies =
+      std::ranges::any_of(body.nodes(), [](const Node& node) { return node.is(ops::matmul); });
+  return multiplies ? Family::gemm : Family::map;
+}
+
+Kernel::Kernel(const Node& node) : node_(&node), family_(named_family(node)) {
   if (body().results().empty()) throw input_error(node.where, "kernel: it has no results");
   if (family_ == Family::recurrent && !is_one_scan(body()))
     throw input_error(node.where,
                       "kernel: the body of a recurrent kernel is a single scan of its operands");
+  if (const Family found = family_of(body()); found != family_)
+    throw input_error(node.where, "kernel: its family is '{}', and its body's is '{}'",
+                      name_of(family_), name_of(found));
+  if (has_row_model(family_)) rows_ = analyse_rows(step(), &why_no_rows_);
 }
 
-BodyForm form_of(const Kernel& kernel) {
-  const Node& first = kernel.first();
-  switch (kernel.family()) {
-    case Family::recurrent:
-      return BodyForm::loop;
-    case Family::table:
-      return BodyForm::table;
-    case Family::map:
-    case Family::gemm:
-      break;
-  }
-  if (std::ranges::any_of(kernel.body().nodes(), is_inner_reduction))
-    return BodyForm::inner_reductions;
-  const auto is_input = [](Value value) { return value.node->is(ops::input); };
-  if ((first.is(ops::sum) || first.is(ops::max)) && !first.attributes.get_bool("keep", false))
-    return BodyForm::column_reduction;
-  if (first.is(ops::concat) && kernel.body().results().size() == 1 &&
-      std::ranges::all_of(first.operands, is_input))
-    return BodyForm::concatenation;
-  return is_batched_product(first) ? BodyForm::batched_product : BodyForm::row_program;
+const Graph& Kernel::step() const {
+  return family_ == Family::recurrent ? first().region() : body();
 }
 
 bool is_kernel_of(const Node& node, Family family) {
-  return node.is(ops::kernel) && Kernel(node).family() == family;
+  return node.is(ops::kernel) && named_family(node) == family;
 }
 
-const Node& add_kernel(Graph& graph, Family family, Values operands, GraphPtr body, Where where,
+const Node& add_kernel(Graph& graph, Values operands, GraphPtr body, Where where,
                        std::vector<std::string> names) {
-  return graph.add(ops::kernel, std::move(operands), {{"family", std::string(name_of(family))}},
-                   {std::move(body)}, where, std::move(names));
+  const std::string family(name_of(family_of(*body)));
+  return graph.add(ops::kernel, std::move(operands), {{"family", family}}, {std::move(body)}, where,
+                   std::move(names));
 }
 
 }  // namespace graphc::core

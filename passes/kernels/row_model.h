@@ -11,8 +11,8 @@
 // has no columns.
 //
 // `find_clusters` builds clusters whose bodies have this model; `fuse` applies it to the steps of
-// loops; `row_cluster` uses it to find nodes that keep rows separate; lowering makes one nest per
-// stage and column space.
+// loops; `row_cluster` uses it to find nodes that keep rows separate; Kernel (kernel.h) has that of
+// a formed kernel, from which lowering makes one nest per stage and column space.
 #pragma once
 
 #include <optional>

@@ -2,14 +2,15 @@
 #include "runtime/ranks/thread_ranks.h"
 
 #include <algorithm>
-#include <bit>
 #include <condition_variable>
 #include <cstring>
+#include <exception>
 #include <mutex>
 #include <optional>
+#include <thread>
 
-#include "ir/denormals.h"
 #include "ir/error.h"
+#include "runtime/ranks/tree.h"
 
 namespace graphc::core {
 namespace {
@@ -59,15 +60,6 @@ class Meeting {
   uint64_t generation_ = 0;
   std::optional<std::string> aborted_;
 };
-
-/// The sum of element `i` over some ranks, in the tree of Ranks::all_reduce: the largest power of
-/// two below their number on the left.
-template <typename Number>
-Number sum_at(std::span<const Number* const> parts, size_t i) {
-  if (parts.size() == 1) return parts[0][i];
-  const size_t half = std::bit_floor(parts.size() - 1);
-  return sum_at(parts.first(half), i) + sum_at(parts.subspan(half), i);
-}
 
 class ThreadRank : public Ranks {
  public:
@@ -129,13 +121,10 @@ class ThreadRank : public Ranks {
     for (const Meeting::Offer& each : meeting_->offers)
       parts.push_back(static_cast<const Number*>(each.data));
     sum_.resize(values.size() * sizeof(Number));
-    Number* const sum = reinterpret_cast<Number*>(sum_.data());
-    {
-      const DenormalsFlushed flushed;
-      for (size_t i = 0; i < values.size(); ++i) sum[i] = sum_at<Number>(parts, i);
-    }
+    const std::span sum(reinterpret_cast<Number*>(sum_.data()), values.size());
+    sum_parts(parts, sum);
     meeting_->meet();
-    std::copy_n(sum, values.size(), values.data());
+    std::ranges::copy(sum, values.begin());
   }
 
   std::shared_ptr<Meeting> meeting_;
@@ -151,6 +140,42 @@ std::vector<std::shared_ptr<Ranks>> thread_ranks(int count) {
   std::vector<std::shared_ptr<Ranks>> ranks;
   for (int r = 0; r < count; ++r) ranks.push_back(std::make_shared<ThreadRank>(meeting, r, count));
   return ranks;
+}
+
+void run_on(std::span<const std::shared_ptr<Ranks>> ranks,
+            const std::function<void(size_t rank)>& function) {
+  std::vector<std::exception_ptr> errors(ranks.size());
+  const auto end_others = [&](size_t rank, std::string_view message) {
+    errors[rank] = std::current_exception();
+    try {
+      ranks[rank]->abort(message, 1);
+    } catch (const Error&) {
+      // They no longer wait.
+    }
+  };
+  const auto run_one = [&](size_t rank) {
+    try {
+      function(rank);
+    } catch (const Error& error) {
+      end_others(rank, error.message());
+    } catch (const std::exception& error) {
+      end_others(rank, error.what());
+    }
+  };
+  std::vector<std::thread> others;
+  for (size_t rank = 1; rank < ranks.size(); ++rank) others.emplace_back(run_one, rank);
+  run_one(0);
+  for (std::thread& thread : others) thread.join();
+  for (const bool own : {true, false}) {
+    for (const std::exception_ptr& error : errors) {
+      if (error == nullptr) continue;
+      try {
+        std::rethrow_exception(error);
+      } catch (const Error& each) {
+        if (!own || each.kind() != ErrorKind::resource) throw;
+      }
+    }
+  }
 }
 
 }  // namespace graphc::core

@@ -26,9 +26,10 @@ void sum_block(std::span<const Number* const> parts, size_t begin, size_t size, 
     return;
   }
   const size_t half = std::bit_floor(parts.size() - 1);
-  sum_block(parts.first(half), begin, size, sum);
+  // The right side first: `sum` may be a part of it.
   Number right[kBlock];
   sum_block(parts.subspan(half), begin, size, right);
+  sum_block(parts.first(half), begin, size, sum);
   for (size_t i = 0; i < size; ++i) sum[i] += right[i];
 }
 

@@ -2,12 +2,21 @@
 // Plans walked without code: who wrote each byte stands in the place of the byte.
 #pragma once
 
+#include <algorithm>
 #include <string>
 
 #include "codegen/machine.h"
 #include "codegen/step/plan.h"
 
 namespace graphc::core::testing {
+
+/// Tiles of several rows and vectors, the fewer the more parts products have.
+inline TileShape tile_like(const Machine& machine, const NestProgram& program) {
+  int parts = 1;
+  for (const NestProduct& product : program.products) parts = std::max(parts, product.parts);
+  const int vectors = program.kind == NestKind::row_wise ? 1 : std::max(1, 4 / parts);
+  return {.lanes = machine.lanes, .vectors = vectors, .rows = machine.registers >= 32 ? 6 : 3};
+}
 
 /// Machines of three kinds of processor, every other of which keeps functions.
 inline Machine machine_like(size_t kind, int workers) {
@@ -17,7 +26,8 @@ inline Machine machine_like(size_t kind, int workers) {
   return {.lanes = kinds[kind % 3].lanes,
           .registers = kinds[kind % 3].registers,
           .workers = workers,
-          .keeps_functions = kind % 2 == 0};
+          .keeps_functions = kind % 2 == 0,
+          .tile_of = tile_like};
 }
 
 /// Walks a plan in two memories at once: as it was lowered, every buffer a place of its own, and as

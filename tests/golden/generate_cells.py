@@ -21,8 +21,8 @@ import sys
 
 import numpy
 
-WHOLE = 600
-DIRECTIONS = 8
+from drawn import WHOLE, Numbers, directions
+
 TINY = 1e-100
 STEPS = (1, 7, 64)
 REGIMES = ("plain", "closed", "large")
@@ -30,39 +30,11 @@ EXTENTS = {"R": 4, "B": 2, "N": 2, "K": 5, "V": 3, "D": 7, "S": 3, "M": 4, "H": 
 SUMS = {"E": ("H", 4), "G": ("D", 3)}  # extents that are multiples of others
 
 
-class Numbers:
-    """Knuth's MMIX generator, s -> 6364136223846793005 s + 1442695040888963407 mod 2^64; a number
-    is the upper ten bits of its state. The first four are left out. (generate_wide.py has it too,
-    for PyTorch.)"""
-
-    def __init__(self, seed):
-        self.state = numpy.uint64(seed)
-        self.bits(4)
-
-    def bits(self, count):
-        # States n steps on are a^n s + (1 + a + ... + a^(n-1)) c; uint64 wraps around.
-        powers = numpy.cumprod(numpy.full(count, 6364136223846793005, dtype=numpy.uint64))
-        sums = numpy.cumsum(numpy.concatenate([numpy.ones(1, numpy.uint64), powers[:-1]]))
-        states = powers * self.state + sums * numpy.uint64(1442695040888963407)
-        self.state = states[-1]
-        return (states >> numpy.uint64(54)).astype(numpy.int64)
-
-    def direction(self, size):
-        """Multiples of 2^-9 in [-1, 1)."""
-        return (self.bits(size) - 512) / 512
-
-    def uniform(self, shape, low, high):
-        """1024 numbers from low on, below high, rounded to f32."""
-        values = low + (high - low) * (self.bits(int(numpy.prod(shape))) / 1024)
-        return values.astype(numpy.float32).astype(numpy.float64).reshape(shape)
-
-
 def stored(value, seed):
-    """The array, or its products with 8 directions if it has more than WHOLE elements."""
+    """The array, or its products with directions if it has more than WHOLE elements."""
     if value.size <= WHOLE:
         return value
-    draw = Numbers(seed)
-    return numpy.stack([value.reshape(-1) @ draw.direction(value.size) for _ in range(DIRECTIONS)])
+    return numpy.stack([value.reshape(-1) @ each for each in directions(value.size, seed)])
 
 
 def lifted(function, derivative):

@@ -5,10 +5,10 @@
 # usage: generate_wide.py [FOLDER]      (the folder of this file unless given)
 #
 # A file wide_CELL.safetensors holds arrays T.B.H.NAME: the loss = sum(y * r), the outputs, and
-# grad.NAME for every argument. Arguments are not stored. They are drawn, as is r, from the linear
-# congruential generator `Numbers`, which tests/testing/wide_golden.cpp has too: multiples of 2^-9
-# in [-1, 1), the elements of a matrix of n rows divided by the largest 2^k with 4^k <= n. An array
-# of more than WHOLE elements is stored as its products with 8 directions, drawn in the same way.
+# grad.NAME for every argument. Arguments are not stored. They are drawn, as is r, from `Numbers`
+# (drawn.py): multiples of 2^-9 in [-1, 1), the elements of a matrix of n rows divided by the
+# largest 2^k with 4^k <= n. An array of more than WHOLE elements is stored as its products with
+# directions, drawn in the same way.
 import pathlib
 import sys
 
@@ -18,35 +18,19 @@ from safetensors.torch import save_file
 from torch.func import functional_call
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from drawn import WHOLE, Numbers, directions
 from generate import gru_reset_before_step, peephole_step, unrolled
 
 STEPS, BATCHES, HIDDEN, INPUTS = (1, 2, 7, 30), (1, 3, 20), (1, 5, 64), 3
-WHOLE = 600
-DIRECTIONS = 8
 
 
-class Numbers:
-    """Knuth's MMIX generator, s -> 6364136223846793005 s + 1442695040888963407 mod 2^64; a number
-    is the upper ten bits of its state. The first four are left out."""
-
-    def __init__(self, seed):
-        self.state = numpy.uint64(seed)
-        self.bits(4)
-
-    def bits(self, count):
-        # States n steps on are a^n s + (1 + a + ... + a^(n-1)) c; uint64 wraps around.
-        powers = numpy.cumprod(numpy.full(count, 6364136223846793005, dtype=numpy.uint64))
-        sums = numpy.cumsum(numpy.concatenate([numpy.ones(1, numpy.uint64), powers[:-1]]))
-        states = powers * self.state + sums * numpy.uint64(1442695040888963407)
-        self.state = states[-1]
-        return (states >> numpy.uint64(54)).astype(numpy.int64)
-
+class Arrays(Numbers):
     def array(self, shape):
         scale = 1.0
         if len(shape) == 2:
             while (4 / scale / scale) <= shape[0]:
                 scale /= 2
-        values = (self.bits(int(numpy.prod(shape))) - 512) / 512 * scale
+        values = self.fractions(int(numpy.prod(shape))) * scale
         return torch.tensor(values, dtype=torch.float64).reshape(shape)
 
 
@@ -126,7 +110,7 @@ def one_case(cell, gates, more, layer, steps, batch, hidden):
     out = max(2, hidden // 3) if cell == "projected" else hidden
     extents = {"T": steps, "B": batch, "I": INPUTS, "H": hidden, "O": out, "G": gates * hidden}
     seed = ((list(CELLS).index(cell) * 100 + steps) * 100 + batch) * 100 + hidden
-    numbers = Numbers(seed)
+    numbers = Arrays(seed)
     a = {}
     for name, letters in {**COMMON, **more}.items():
         a[name] = numbers.array([extents[letter] for letter in letters]).requires_grad_()
@@ -143,9 +127,9 @@ def one_case(cell, gates, more, layer, steps, batch, hidden):
     stored = {}
     for index, (name, value) in enumerate(arrays.items()):
         if value.numel() > WHOLE:
-            draw = Numbers(seed * 100 + index)
             flat = value.reshape(-1)
-            value = torch.stack([flat @ draw.array([flat.numel()]) for _ in range(DIRECTIONS)])
+            drawn = directions(flat.numel(), seed * 100 + index)
+            value = torch.stack([flat @ torch.tensor(each) for each in drawn])
         stored[f"{steps}.{batch}.{hidden}.{name}"] = value.contiguous().clone()
     return stored
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The first losses of the PTB language model, evaluated in f64 from the equations in our text,
-// against those of the twin in PyTorch (tools/twins/ptb_lm.py) from the same weights.
+// against those of the reference in PyTorch (tools/references/ptb_lm.py) from the same weights.
 #include <gtest/gtest.h>
 
 #include "ir/evaluate.h"

@@ -11,6 +11,7 @@
 #include "ir/text.h"
 #include "passes/pipeline.h"
 #include "tests/testing/counts.h"
+#include "tests/testing/random_cell.h"
 #include "tests/testing/random_matrix_cell.h"
 #include "tests/testing/rounding_bound.h"
 #include "tests/testing/samples.h"
@@ -94,7 +95,7 @@ TEST(RandomMatrixCellsCpu, AreRightOnEveryTarget) {
     const GraphPtr traced = testing::random_matrix_cell(seed);
     SCOPED_TRACE(fmt::format("seed {}\n{}", seed, print(*traced)));
     const GraphPtr plain = run_pipeline(traced, parse_pipeline("autodiff")).graph;
-    const MatrixLiterals inputs = testing::random_matrix_cell_inputs(*plain, seed);
+    const MatrixLiterals inputs = testing::random_cell_inputs(*plain, seed);
     const testing::BoundedResults wanted = testing::evaluate_with_bounds(*plain, inputs);
     expect_slope(*plain, inputs, wanted.values, seed);
     for (const testing::TargetLevel& level : testing::target_levels_for(seed, seed / 2)) {

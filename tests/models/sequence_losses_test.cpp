@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The first losses of char-lstm and of rnn-variants task=classification in f64, against those of
-// the twins in PyTorch (tools/twins) from the same weights, on the same samples in the same order.
+// the references in PyTorch (tools/references) from the same weights, on the same samples in the
+// same order.
 #include <gtest/gtest.h>
 
 #include "frontend/graphc.h"

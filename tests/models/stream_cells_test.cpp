@@ -13,33 +13,18 @@
 
 #include "frontend/graphc.h"
 #include "tests/testing/golden.h"
+#include "tests/testing/golden_numbers.h"
 
 namespace graphc::core {
 namespace {
 
-constexpr int64_t kWhole = 600;
-constexpr int kDirections = 8;
-
-/// The generator's random numbers.
-class CellNumbers {
- public:
-  explicit CellNumbers(uint64_t seed) : state_(seed) {
-    for (int i = 0; i < 4; ++i) bits();
-  }
-  int64_t bits() {
-    state_ = state_ * 6364136223846793005u + 1442695040888963407u;
-    return int64_t(state_ >> 54);
-  }
-  Literal uniform(const Shape& shape, double low, double high) {
-    Literal result(Type{DType::f32, shape});
-    for (float& x : result.mutable_data<float>())
-      x = float(low + (high - low) * (double(bits()) / 1024));
-    return result;
-  }
-
- private:
-  uint64_t state_;
-};
+/// The generator's next array, of numbers from `low` on, below `high`.
+Literal cell_array(testing::GoldenNumbers& numbers, const Shape& shape, double low, double high) {
+  Literal result(Type{DType::f32, shape});
+  for (float& x : result.mutable_data<float>())
+    x = float(low + (high - low) * (double(numbers.bits()) / 1024));
+  return result;
+}
 
 struct Range {
   double low, high;
@@ -102,7 +87,7 @@ class GoldenStreamCell {
   /// by how much.
   std::pair<std::string, double> worst(const SessionOptions& options, size_t regime,
                                        int64_t steps) {
-    CellNumbers numbers(((index_ * 10) + regime) * 100 + uint64_t(steps));
+    testing::GoldenNumbers numbers(((index_ * 10) + regime) * 100 + uint64_t(steps));
     std::vector<Literal> inputs, parameters;
     const auto draw = [&](const std::string& name, const Shape& shape, Range own) {
       for (const std::string& key : {fmt::format("{} {} {}", record_.name, kRegimes[regime], name),
@@ -112,7 +97,7 @@ class GoldenStreamCell {
           break;
         }
       }
-      return numbers.uniform(shape, own.low, own.high);
+      return cell_array(numbers, shape, own.low, own.high);
     };
     for (const CellInput& input : cell_.streams)
       inputs.push_back(draw(input.name, input.shape.insert(0, steps), {input.low, input.high}));
@@ -126,9 +111,9 @@ class GoldenStreamCell {
         for (float& x : inputs.back().mutable_data<float>()) x = float(state.start);
       }
     }
-    inputs.push_back(numbers.uniform(emit_shape().insert(0, steps), -1, 1));
+    inputs.push_back(cell_array(numbers, emit_shape().insert(0, steps), -1, 1));
     for (const BlockState& state : cell_.states)
-      inputs.push_back(numbers.uniform(state.shape, -1, 1));
+      inputs.push_back(cell_array(numbers, state.shape, -1, 1));
 
     Session session(model_, options);
     const DType dtype = options.compile.precision == Precision::f64 ? DType::f64 : DType::f32;
@@ -229,7 +214,7 @@ class GoldenStreamCell {
       const double error = std::abs(a - b);
       if (!(error <= largest)) largest = error;
     };
-    if (found.elements() <= kWhole) {
+    if (found.elements() <= testing::kGoldenWhole) {
       EXPECT_EQ(found.shape(), wanted.shape());
       if (found.shape() != wanted.shape()) return HUGE_VAL;
       for (int64_t k = 0; k < found.elements(); ++k) {
@@ -238,13 +223,8 @@ class GoldenStreamCell {
       }
       return largest / scale;
     }
-    CellNumbers draw(seed);
-    for (int k = 0; k < kDirections; ++k) {
-      double product = 0;
-      for (int64_t e = 0; e < found.elements(); ++e)
-        product += found.element(e) * double(draw.bits() - 512) / 512;
-      differ(product, wanted.element(k));
-    }
+    const std::vector<double> products = testing::golden_products(found, seed);
+    for (size_t k = 0; k < products.size(); ++k) differ(products[k], wanted.element(int64_t(k)));
     return largest / (scale * std::sqrt(double(found.elements())));
   }
 

@@ -42,7 +42,8 @@ std::vector<TrainEvent> events_of(const Program& program, Session& session, Trai
   return events;
 }
 
-/// The losses of so many steps from the weights of the twin (tools/twins/wikitext2_lm.py).
+/// The losses of so many steps from the weights of the reference
+/// (tools/references/wikitext2_lm.py).
 std::vector<double> losses_of(const std::vector<std::string>& parameters,
                               const SessionOptions& options, size_t steps) {
   const auto program = tiny(parameters);
@@ -58,11 +59,11 @@ std::vector<double> losses_of(const std::vector<std::string>& parameters,
   return losses;
 }
 
-struct TwinRun {
+struct ReferenceRun {
   const char* file;
   std::vector<std::string> parameters;
 };
-const TwinRun kTwinRuns[] = {
+const ReferenceRun kReferenceRuns[] = {
     {"kawakami_untied", {"keep=1", "learning-rate=0.015625"}},
     {"kawakami_tied", {"tied=true", "keep=1", "learning-rate=0.015625"}},
     // Three epochs and a step: the second's validation is no better than the first's.
@@ -71,7 +72,7 @@ const TwinRun kTwinRuns[] = {
 };
 
 TEST(Wikitext2Lm, TheFirstLossesArePyTorchs) {
-  for (const auto& [file, parameters] : kTwinRuns) {
+  for (const auto& [file, parameters] : kReferenceRuns) {
     SCOPED_TRACE(file);
     const std::vector<double> wanted =
         graphc::core::testing::golden_losses(std::string("wikitext2_") + file);
@@ -84,7 +85,7 @@ TEST(Wikitext2Lm, TheFirstLossesArePyTorchs) {
 }
 
 TEST(Wikitext2LmCpu, CompiledItHasThemToo) {
-  for (const auto& [file, parameters] : {kTwinRuns[1], kTwinRuns[2]}) {
+  for (const auto& [file, parameters] : {kReferenceRuns[1], kReferenceRuns[2]}) {
     SCOPED_TRACE(file);
     const std::vector<double> wanted =
         graphc::core::testing::golden_losses(std::string("wikitext2_") + file);

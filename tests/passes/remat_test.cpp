@@ -10,6 +10,7 @@
 #include "tests/passes/cells.h"
 #include "tests/passes/values.h"
 #include "tests/testing/expect_error.h"
+#include "tests/testing/random_cell.h"
 #include "tests/testing/random_matrix_cell.h"
 #include "tests/testing/samples.h"
 
@@ -48,7 +49,7 @@ TEST(Remat, KeepsTheGradientsOfRandomMatrixCells) {
     const GraphPtr graph = random_matrix_cell(seed);
     const GraphPtr changed = with_remat(graph, fmt::format("steps={}", 1 + seed % 4));
     loops += count(*changed, "scan") > 2;
-    const std::vector<Literal> inputs = random_matrix_cell_inputs(*graph, seed);
+    const std::vector<Literal> inputs = random_cell_inputs(*graph, seed);
     const auto wanted = evaluate(*without_remat(graph), inputs, {}, Precision::f64).results;
     const auto found = evaluate(*changed, inputs, {}, Precision::f64).results;
     ASSERT_EQ(found.size(), wanted.size());

@@ -24,8 +24,8 @@ std::span<const GoldenCell> golden_cells();
 
 /// The arrays of a file in tests/golden. Throws if it cannot be read.
 std::map<std::string, Literal> golden_arrays(const std::string& name);
-/// The losses in a file in tests/golden, written by a twin with --losses (tools/twins/ptb_lm.py,
-/// wikitext2_lm.py).
+/// The losses in a file in tests/golden, written by a reference with --losses
+/// (tools/references/ptb_lm.py, wikitext2_lm.py).
 std::vector<double> golden_losses(const std::string& name);
 /// The arguments of the layer: the names of the arrays that have a derivative.
 std::vector<std::string> golden_arguments(const std::map<std::string, Literal>& arrays);

@@ -17,29 +17,9 @@ class RandomCell {
  public:
   explicit RandomCell(unsigned seed) : random_(seed), units_(3 + int64_t(seed) % 18) {}
 
-  GraphPtr training_graph() {
-    auto graph = std::make_unique<Graph>("train");
+  CellLoop loop() {
     GraphPtr body = make_body();
-    Values streams, initial, captures, leaves;
-    for (size_t i = 0; i < body->inputs().size(); ++i) {
-      const Value inner = body->inputs()[i];
-      const bool stream = i < streams_;
-      Type type = inner.type();
-      if (stream) type.shape = type.shape.insert(0, kSteps);
-      const Value outer = graph->input(type, inner.name());
-      (stream ? streams : i < streams_ + carries_ ? initial : captures).push_back(outer);
-      if (type.dtype == DType::f32) leaves.push_back(outer);
-    }
-    const Node& scan = add_scan(*graph, {streams, initial, captures, body, kSteps, reverse_});
-    Value loss = sum(square(scan.result(0)));
-    for (int i = 1; i < scan.results(); ++i) loss = loss + sum(scan.result(i));
-    Values operands{loss};
-    operands.insert(operands.end(), leaves.begin(), leaves.end());
-    const Node& gradients = graph->add(ops::grad, operands);
-    Values results{loss};
-    for (int i = 0; i < gradients.results(); ++i) results.push_back(gradients.result(i));
-    graph->set_results(results);
-    return freeze(std::move(graph));
+    return {body, streams_, carries_, kSteps, reverse_};
   }
 
  private:
@@ -112,19 +92,56 @@ class RandomCell {
 
 }  // namespace
 
-GraphPtr random_cell(unsigned seed) { return RandomCell(seed).training_graph(); }
+GraphPtr training_graph(const CellLoop& loop) {
+  auto graph = std::make_unique<Graph>("train");
+  Values streams, initial, captures, leaves;
+  for (size_t i = 0; i < loop.body->inputs().size(); ++i) {
+    const Value inner = loop.body->inputs()[i];
+    const bool stream = i < loop.streams;
+    if (stream && inner.name() == "t") {
+      streams.push_back(iota(*graph, {loop.steps}, 0, DType::i32));
+      continue;
+    }
+    Type type = inner.type();
+    if (stream) type.shape = type.shape.insert(0, loop.steps);
+    const Value outer = graph->input(type, inner.name());
+    (stream ? streams : i < loop.streams + loop.carries ? initial : captures).push_back(outer);
+    if (type.dtype == DType::f32 && inner.name() != "mask") leaves.push_back(outer);
+  }
+  const Node& scan =
+      add_scan(*graph, {streams, initial, captures, loop.body, loop.steps, loop.reverse});
+  Value loss = sum(square(scan.result(0)));
+  for (int i = 1; i < scan.results(); ++i) loss = loss + sum(scan.result(i));
+  Values operands{loss};
+  operands.insert(operands.end(), leaves.begin(), leaves.end());
+  const Node& gradients = graph->add(ops::grad, operands);
+  Values results{loss};
+  for (int i = 0; i < gradients.results(); ++i) results.push_back(gradients.result(i));
+  graph->set_results(results);
+  return freeze(std::move(graph));
+}
+
+GraphPtr random_cell(unsigned seed) { return training_graph(RandomCell(seed).loop()); }
 
 std::vector<Literal> random_cell_inputs(const Graph& graph, unsigned seed) {
   std::mt19937 random(seed);
+  int64_t steps = 0;
+  for (Value input : graph.inputs()) {
+    if (input.name() == "k") steps = input.shape()[0];
+  }
   std::vector<Literal> inputs;
   for (Value input : graph.inputs()) {
     Literal wide(Type{DType::f64, input.shape()});
     for (double& x : wide.mutable_data<double>()) {
-      x = input.dtype() == DType::boolean
-              ? double(random() % 2)
-              : double(float(std::uniform_real_distribution<double>(-0.8, 0.8)(random)));
+      if (input.name() == "mask") {
+        x = double(random() % 2);
+      } else if (input.name() == "lengths") {
+        x = double(random() % unsigned(steps + 2));
+      } else {
+        x = double(float(std::uniform_real_distribution<double>(-0.8, 0.8)(random)));
+      }
     }
-    inputs.push_back(input.dtype() == DType::boolean ? wide.converted(DType::boolean) : wide);
+    inputs.push_back(input.dtype() == DType::f32 ? wide : wide.converted(input.dtype()));
   }
   return inputs;
 }

@@ -6,7 +6,7 @@
 #include <random>
 
 #include "ir/build.h"
-#include "ir/scan.h"
+#include "tests/testing/random_cell.h"
 
 namespace graphc::core::testing {
 namespace {
@@ -35,34 +35,9 @@ class RandomMatrixCell {
     mask_ = RowMask(seed % unsigned(RowMask::count));
   }
 
-  GraphPtr training_graph() {
+  CellLoop loop() {
     GraphPtr body = make_body();
-    auto graph = std::make_unique<Graph>("train");
-    Values streams, initial, captures, leaves;
-    for (size_t i = 0; i < body->inputs().size(); ++i) {
-      const Value inner = body->inputs()[i];
-      const bool stream = i < streams_;
-      Type type = inner.type();
-      if (stream) type.shape = type.shape.insert(0, steps_);
-      // The index is counted, not given.
-      if (inner.name() == "t") {
-        streams.push_back(iota(*graph, {steps_}, 0, DType::i32));
-        continue;
-      }
-      const Value outer = graph->input(type, inner.name());
-      (stream ? streams : i < streams_ + carries_ ? initial : captures).push_back(outer);
-      if (type.dtype == DType::f32 && inner.name() != "mask") leaves.push_back(outer);
-    }
-    const Node& scan = add_scan(*graph, {streams, initial, captures, body, steps_, reverse_});
-    Value loss = sum(square(scan.result(0)));
-    for (int i = 1; i < scan.results(); ++i) loss = loss + sum(scan.result(i));
-    Values operands{loss};
-    operands.insert(operands.end(), leaves.begin(), leaves.end());
-    const Node& gradients = graph->add(ops::grad, operands);
-    Values results{loss};
-    for (int i = 0; i < gradients.results(); ++i) results.push_back(gradients.result(i));
-    graph->set_results(results);
-    return freeze(std::move(graph));
+    return {body, streams_, carries_, steps_, reverse_};
   }
 
  private:
@@ -172,29 +147,6 @@ class RandomMatrixCell {
 
 }  // namespace
 
-GraphPtr random_matrix_cell(unsigned seed) { return RandomMatrixCell(seed).training_graph(); }
-
-std::vector<Literal> random_matrix_cell_inputs(const Graph& graph, unsigned seed) {
-  std::mt19937 random(seed);
-  int64_t steps = 0;
-  for (Value input : graph.inputs()) {
-    if (input.name() == "k") steps = input.shape()[0];
-  }
-  std::vector<Literal> inputs;
-  for (Value input : graph.inputs()) {
-    Literal wide(Type{DType::f64, input.shape()});
-    for (double& x : wide.mutable_data<double>()) {
-      if (input.name() == "mask") {
-        x = double(random() % 2);
-      } else if (input.name() == "lengths") {
-        x = double(random() % unsigned(steps + 2));
-      } else {
-        x = double(float(std::uniform_real_distribution<double>(-0.8, 0.8)(random)));
-      }
-    }
-    inputs.push_back(input.dtype() == DType::f32 ? wide : wide.converted(input.dtype()));
-  }
-  return inputs;
-}
+GraphPtr random_matrix_cell(unsigned seed) { return training_graph(RandomMatrixCell(seed).loop()); }
 
 }  // namespace graphc::core::testing

@@ -12,8 +12,7 @@
 
 namespace graphc::core::testing {
 
-/// Calls `function` on a thread for each of `count` ranks. If some throw, ends the others and
-/// rethrows the first error that is not of an ended rank.
+/// Calls `function` for each of `count` ranks, as run_on() does (runtime/ranks/thread_ranks.h).
 void run_ranks(int count, const std::function<void(const std::shared_ptr<Ranks>&)>& function);
 
 /// The graphs of all ranks evaluated side by side.

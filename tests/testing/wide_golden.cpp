@@ -5,36 +5,19 @@
 #include <cmath>
 
 #include "ir/text.h"
+#include "tests/testing/golden_numbers.h"
 
 namespace graphc::core::testing {
 namespace {
 
-constexpr int64_t kWhole = 600;
-constexpr int kDirections = 8;
-
-/// The generator's random numbers.
-class Stream {
- public:
-  explicit Stream(uint64_t seed) : state_(seed) {
-    for (int i = 0; i < 4; ++i) bits();
-  }
-
-  int64_t bits() {
-    state_ = state_ * 6364136223846793005u + 1442695040888963407u;
-    return int64_t(state_ >> 54);
-  }
-
-  Literal array(const Shape& shape) {
-    double scale = 1;
-    while (shape.rank() == 2 && 4 / scale / scale <= double(shape[0])) scale /= 2;
-    Literal literal(Type{DType::f32, shape});
-    for (float& x : literal.mutable_data<float>()) x = float(double(bits() - 512) / 512 * scale);
-    return literal;
-  }
-
- private:
-  uint64_t state_;
-};
+/// The generator's next array.
+Literal wide_array(GoldenNumbers& numbers, const Shape& shape) {
+  double scale = 1;
+  while (shape.rank() == 2 && 4 / scale / scale <= double(shape[0])) scale /= 2;
+  Literal literal(Type{DType::f32, shape});
+  for (float& x : literal.mutable_data<float>()) x = float(numbers.fraction() * scale);
+  return literal;
+}
 
 /// An argument: its name, and a letter per axis.
 struct WideArgument {
@@ -197,17 +180,17 @@ GraphPtr wide_layer(const WideCase& c, Derivatives derivatives) {
 }
 
 std::vector<Literal> wide_inputs(const WideCase& c) {
-  Stream numbers(seed_of(c));
+  GoldenNumbers numbers(seed_of(c));
   std::vector<Literal> inputs;
   for (const auto& [name, axes] : arguments_of(c))
-    inputs.push_back(numbers.array(shape_of(c, axes)));
+    inputs.push_back(wide_array(numbers, shape_of(c, axes)));
   if (c.cell == "lengths") {
     Literal lengths(Type{DType::i32, {c.batch}});
     for (int32_t& length : lengths.mutable_data<int32_t>())
       length = int32_t(1 + numbers.bits() % c.steps);
     inputs.push_back(std::move(lengths));
   }
-  inputs.push_back(numbers.array(shape_of(c, "TBY")));
+  inputs.push_back(wide_array(numbers, shape_of(c, "TBY")));
   return inputs;
 }
 
@@ -227,20 +210,14 @@ std::vector<WideDifference> compare(const WideCase& c, const std::vector<Literal
     };
     for (int64_t k = 0; k < found.elements(); ++k)
       d.scale = std::max(d.scale, std::abs(found.element(k)));
-    if (found.elements() <= kWhole) {
+    if (found.elements() <= kGoldenWhole) {
       GRAPHC_CHECK(found.elements() == wanted.elements(), "{}: {} elements", names[i],
                    wanted.elements());
       for (int64_t k = 0; k < found.elements(); ++k) differ(found.element(k), wanted.element(k));
     } else {
       d.scale *= std::sqrt(double(found.elements()));
-      Stream draw(seed_of(c) * 100 + i);
-      for (int k = 0; k < kDirections; ++k) {
-        const Literal direction = draw.array({found.elements()});
-        double product = 0;
-        for (int64_t e = 0; e < found.elements(); ++e)
-          product += found.element(e) * direction.element(e);
-        differ(product, wanted.element(k));
-      }
+      const std::vector<double> products = golden_products(found, seed_of(c) * 100 + i);
+      for (size_t k = 0; k < products.size(); ++k) differ(products[k], wanted.element(int64_t(k)));
     }
     differences.push_back(d);
   }

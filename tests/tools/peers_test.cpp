@@ -34,13 +34,13 @@ Ran peers(const TemporaryFolder& folder, const std::string& arguments,
       folder);
 }
 
-/// Python with the modules of tools/twins.
+/// Python with the modules of tools/references.
 Ran python(const TemporaryFolder& folder, const std::string& script) {
   folder.add("script.py", script);
   return run_bash(
       fmt::format("export ASAN_OPTIONS=detect_leaks=0:malloc_context_size=0:$ASAN_OPTIONS\n"
                   "PYTHONDONTWRITEBYTECODE=1 PYTHONPATH='{}' python3 script.py",
-                  source_path("tools/twins")),
+                  source_path("tools/references")),
       folder);
 }
 

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
-#include <exception>
-#include <thread>
 
 #include "runtime/ranks/thread_ranks.h"
 
@@ -87,38 +85,10 @@ std::string TargetRunner::run(const std::vector<Literal>& arguments) {
   return "";
 }
 
-/// The first rank is the caller's thread.
 void TargetRunner::run_all(const std::vector<Literal>& arguments,
                            std::vector<std::string>& changed) {
-  std::vector<std::exception_ptr> errors(ranks_.size());
-  const auto run_one = [&](size_t rank) {
-    try {
-      changed[rank] = ranks_[rank]->run(arguments);
-    } catch (const std::exception& error) {
-      errors[rank] = std::current_exception();
-      if (engines_.empty()) return;
-      try {
-        engines_[rank]->abort(error.what(), 1);
-      } catch (const Error&) {
-        // The others no longer wait.
-      }
-    }
-  };
-  std::vector<std::thread> others;
-  for (size_t rank = 1; rank < ranks_.size(); ++rank) others.emplace_back(run_one, rank);
-  run_one(0);
-  for (std::thread& thread : others) thread.join();
-  // What a rank met by itself, rather than that another one ended.
-  for (const bool own : {true, false}) {
-    for (const std::exception_ptr& error : errors) {
-      if (error == nullptr) continue;
-      try {
-        std::rethrow_exception(error);
-      } catch (const Error& each) {
-        if (!own || each.kind() != ErrorKind::resource) throw;
-      }
-    }
-  }
+  const auto run_one = [&](size_t rank) { changed[rank] = ranks_[rank]->run(arguments); };
+  engines_.empty() ? run_one(0) : run_on(engines_, run_one);
 }
 
 std::vector<Literal> TargetRunner::bits_of(size_t rank) const {

@@ -10,7 +10,7 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-sys.path.append(str(ROOT / "tools/twins"))
+sys.path.append(str(ROOT / "tools/references"))
 
 import environments  # noqa: E402
 import facts  # noqa: E402
@@ -22,7 +22,8 @@ class Task:
     """One measurement: a name, commands of one kind, and a description."""
     name: str
     what: str
-    kind: str  # "bench": rows of graphc-bench; "train": the log of graphc train; "twin": a twin's
+    # "bench": rows of graphc-bench; "train": the log of graphc train; "reference": a reference's
+    kind: str
     commands: list
     corpus: str = ""  # the folder of the data it needs
 
@@ -41,8 +42,9 @@ def tasks(options):
     # Unrolled, the graph and its compile time grow with T: measure as far as is practical.
     lengths = {"loop": "10,100" if smoke else "10,30,100,300,1000",
                "full": "10" if smoke else "10,30,100"}
-    def twin(script, corpus, *arguments):
-        return ["tools/twins/" + script, *arguments, "--data", str(options.data / corpus), threads]
+    def reference(script, corpus, *arguments):
+        data = ["--data", str(options.data / corpus)]
+        return ["tools/references/" + script, *arguments, *data, threads]
     small = ["hidden=4", "steps=4"] if smoke else []
     suffix = "-quick" if quick else ""
     end = ["--max-steps", "3"] if smoke else []
@@ -73,13 +75,14 @@ def tasks(options):
                                                     else []),
                     "--max-steps", "3" if smoke else "20", threads)], "wikitext-2"),
         *([] if quick else [
-            Task("w2-twin", "an epoch of ptb-lm small in PyTorch", "twin",
-                 [twin("ptb_lm.py", "ptb", "--size=small", "--epochs=1", "--log-every=1000")],
+            Task("w2-reference", "an epoch of ptb-lm small in PyTorch", "reference",
+                 [reference("ptb_lm.py", "ptb", "--size=small", "--epochs=1", "--log-every=1000")],
                  "ptb"),
-            Task("w3-twin", "20 steps of wikitext2-lm in PyTorch", "twin",
-                 [twin("wikitext2_lm.py", "wikitext-2", "--steps=20")], "wikitext-2"),
-            Task("w4-twin", "an epoch of char-lstm on Nietzsche in PyTorch", "twin",
-                 [twin("char_lstm.py", "nietzsche/nietzsche.txt", "--epochs=1")], "nietzsche")]),
+            Task("w3-reference", "20 steps of wikitext2-lm in PyTorch", "reference",
+                 [reference("wikitext2_lm.py", "wikitext-2", "--steps=20")], "wikitext-2"),
+            Task("w4-reference", "an epoch of char-lstm on Nietzsche in PyTorch", "reference",
+                 [reference("char_lstm.py", "nietzsche/nietzsche.txt", "--epochs=1")],
+                 "nietzsche")]),
     ]
 
 
@@ -89,15 +92,15 @@ class Failed(Exception):
 
 def ran(command, programs):
     words = [str(programs / command[0]), *command[1:]]
-    if command[0].startswith("tools/twins/"):
-        words = [str(python_of_twins()), str(ROOT / command[0]), *command[1:]]
+    if command[0].startswith("tools/references/"):
+        words = [str(python_of_references()), str(ROOT / command[0]), *command[1:]]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         last = done.stderr.strip().splitlines()[-1:] or ["nothing on stderr"]
         raise Failed(f"{shlex.join(command)}: exit code {done.returncode}: {last[0]}")
 
 
-def python_of_twins():
+def python_of_references():
     """The Python that has PyTorch, as for tools/peers; installs it if missing."""
     try:
         return environments.environment(environments.default_folder(), "torch",
@@ -121,7 +124,7 @@ def fact_of(task, options):
                 for unroll in [word for word in command if word.startswith("--unroll=")]:
                     rows = [{**row, "unroll": unroll.removeprefix("--unroll=")} for row in rows]
                 fact.setdefault("results", []).extend(rows)
-            elif task.kind == "twin":
+            elif task.kind == "reference":
                 ran([*command, f"--losses={file}"], options.programs)
                 found = json.loads(file.read_text(encoding="utf-8"))
                 fact = {"torch": found["torch"], "steps": len(found["losses"]),

@@ -10,8 +10,8 @@ import sections
 INTRODUCTION = """# Results
 
 The workloads, trained and measured by their recipes, beside published figures and reference
-implementations in PyTorch (`tools/twins`, "the twin" below). [performance.md](performance.md) has
-speed on more machines and beside more frameworks.
+implementations in PyTorch (`tools/references`, "the reference" below).
+[performance.md](performance.md) has speed on more machines and beside more frameworks.
 
 `tools/results` writes this page from the facts in [results/](results), each with its command,
 commit, date and machine. It also measures them again: `--quick` in ten minutes on two cores,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Published figures for these workloads, and those of the PyTorch twins."""
+"""Published figures for these workloads, and those of the PyTorch references."""
 
 W1 = {  # svetlov/rnn-benchmarks: NVIDIA Tesla M40 24 GB, cuDNN 6; Theano 0.9, TensorFlow 1.2.1
     "libraries": ["Theano", "TensorFlow basic", "TensorFlow fused", "TensorFlow cuDNN"],
@@ -16,10 +16,10 @@ W1 = {  # svetlov/rnn-benchmarks: NVIDIA Tesla M40 24 GB, cuDNN 6; Theano 0.9, T
     "bars": [("Theano, Tesla M40", 0.4638), ("TensorFlow basic, Tesla M40", 0.2542),
              ("TensorFlow cuDNN, Tesla M40", 0.1404)],
 }
-W2 = {  # the TensorFlow tutorial ptb_word_lm; the twin: tools/twins/ptb_lm.py, 13 epochs
+W2 = {  # the TensorFlow tutorial ptb_word_lm; the reference: tools/references/ptb_lm.py, 13 epochs
     "small": (("PyTorch", (40.59, 119.65, 114.55)), ("published", (37.99, 121.39, 115.91))),
-    "twin": [177.6, 141.1, 131.6, 127.6, 119.7, 119.0, 119.9, 120.3, 120.4, 120.3, 120.1, 119.8,
-             119.7],
+    "reference": [177.6, 141.1, 131.6, 127.6, 119.7, 119.0, 119.9, 120.3, 120.4, 120.3, 120.1,
+                  119.8, 119.7],
 }
 W3 = {  # k-kawakami/rnn_benchmark
     "published": "547,106 (P100 SXM2), 497,944 (P100 PCIe), 354,534 (Titan X) in training",

@@ -69,22 +69,22 @@ def layer(kept):
     return text, pictures
 
 
-def perplexity_rows(fact, twin):
+def perplexity_rows(fact, reference):
     rows = []
     for epoch in fact["epochs"]:
-        other = twin[epoch["epoch"] - 1] if epoch["epoch"] <= len(twin) else None
+        other = reference[epoch["epoch"] - 1] if epoch["epoch"] <= len(reference) else None
         rows.append([str(epoch["epoch"]), number(epoch.get("learning_rate"), 6),
                      f"{epoch['train_perplexity']:.2f}", f"{epoch['valid_perplexity']:.2f}",
                      f"{other:.1f}" if other else "-"])
     return table(["epoch", "rate", "train", "validation", "PyTorch's validation"], rows, 0)
 
 
-def twin_speed(kept, name, speed_of):
-    """A sentence with the twin's speed in PyTorch, if it was measured."""
+def reference_speed(kept, name, speed_of):
+    """A sentence with the reference's speed in PyTorch, if it was measured."""
     fact = kept.get(name)
     if not fact:
         return ""
-    return (f"\nThe twin in PyTorch {fact['torch']}, eager: {speed_of(fact)} ({source(fact)}; "
+    return (f"\nThe reference in PyTorch {fact['torch']}, eager: {speed_of(fact)} ({source(fact)}; "
             f"{command(fact)}).\n")
 
 
@@ -98,7 +98,7 @@ def microseconds_a_sample(fact):
     return f"{1e6 * seconds / W4['samples']:.1f} us a sample, {seconds:.1f} s an epoch"
 
 
-def trained_beside_the_twin(kept, name, title):
+def trained_beside_the_reference(kept, name, title):
     """A fact that is a table with its own text."""
     fact = kept.get(name)
     if not fact:
@@ -108,7 +108,7 @@ def trained_beside_the_twin(kept, name, title):
 
 
 def penn_treebank(kept):
-    """W2: perplexities next to the twin's and the published ones; words per second."""
+    """W2: perplexities next to the reference's and the published ones; words per second."""
     text = "## W2 `ptb-lm`: words of the Penn Treebank\n"
     pictures = {}
     fact = kept.get("w2-small")
@@ -117,12 +117,12 @@ def penn_treebank(kept):
                 fact["end"]["test_perplexity"]]
         rows = [[name, *[f"{value:.2f}" for value in values]]
                 for name, values in (("graphc", ours), *W2["small"])]
-        text += (f"\nSize small, {len(fact['epochs'])} epochs ({source(fact)}). The twin is "
-                 "`tools/twins/ptb_lm.py`, PyTorch with a seed of its own. Perplexities:\n\n" +
+        text += (f"\nSize small, {len(fact['epochs'])} epochs ({source(fact)}). The reference is "
+                 "`tools/references/ptb_lm.py`, PyTorch with a seed of its own. Perplexities:\n\n" +
                  table(["", "train", "validation", "test"], rows) +
                  "\n**The published figure of training cannot be right**: it does not follow "
-                 "from the recipe. The twin does not reach it either.\n\n" +
-                 perplexity_rows(fact, W2["twin"]) +
+                 "from the recipe. The reference does not reach it either.\n\n" +
+                 perplexity_rows(fact, W2["reference"]) +
                  f"\n{command(fact)}\n")
     quick = kept.get("w2-small-quick")
     if quick:
@@ -130,8 +130,8 @@ def penn_treebank(kept):
                  f"{quick['epochs'][0]['train_perplexity']:.2f}, "
                  f"validation {quick['epochs'][0]['valid_perplexity']:.2f}, "
                  f"test {quick['end']['test_perplexity']:.2f}, "
-                 f"{number(quick['epochs'][0]['words_per_s'])} words a second; the twin's "
-                 f"validation after it is {W2['twin'][0]}.\n")
+                 f"{number(quick['epochs'][0]['words_per_s'])} words a second; the reference's "
+                 f"validation after it is {W2['reference'][0]}.\n")
         pictures["w2_loss"] = plots.lines("ptb-lm small, the first epoch", "step", "nats a word",
                                           {"training": quick["curve"]})
         text += "\n![Loss of the first epoch](results/w2_loss.svg)\n"
@@ -144,13 +144,13 @@ def penn_treebank(kept):
                  f"a GTX 1080.\n\n" +
                  table(["threads", "words a second", "of the peak", "compile (s)", "MiB of a step"],
                        rows, 0) + f"\n{command(speed)}\n" +
-                 twin_speed(kept, "w2-twin", words_a_second(20 * 20)))
+                 reference_speed(kept, "w2-reference", words_a_second(20 * 20)))
         points = [(row["threads"], row["words_per_s"]) for row in speed["results"]]
         if len(points) > 1:
             pictures["w2_threads"] = plots.lines("ptb-lm small: speed against threads", "threads",
                                                  "words a second", {"graphc": points})
             text += "\n![Words a second against threads](results/w2_threads.svg)\n"
-    text += trained_beside_the_twin(kept, "w2-medium", "Size medium, three epochs")
+    text += trained_beside_the_reference(kept, "w2-medium", "Size medium, three epochs")
     if "first-losses" in kept:
         first = kept["first-losses"]
         text += (f"\n### The first losses beside PyTorch, W2 and W3\n\n"
@@ -175,8 +175,9 @@ def wikitext(kept):
              f"{name.removesuffix('_per_s')} a second, {254.8e-3 * speed:.0f} GFLOP/s; loss "
              f"{points[0][1]:.4f} at step {points[0][0]}, {points[-1][1]:.4f} at step "
              f"{points[-1][0]}.\n"
-             f"\n{command(fact)}\n" + twin_speed(kept, "w3-twin", words_a_second(128 * 128)))
-    text += trained_beside_the_twin(kept, "w3-dropout", "With dropout, 50 steps")
+             f"\n{command(fact)}\n"
+             + reference_speed(kept, "w3-reference", words_a_second(128 * 128)))
+    text += trained_beside_the_reference(kept, "w3-dropout", "With dropout, 50 steps")
     return text, {}
 
 
@@ -197,12 +198,12 @@ def characters(kept):
                  table(["unroll", "compile (s)", "us a sample", "s an epoch", "MiB of a step"],
                        rows) +
                  f"\n{command(speed)}\n" +
-                 twin_speed(kept, "w4-twin", microseconds_a_sample))
+                 reference_speed(kept, "w4-reference", microseconds_a_sample))
     if "w4-drawn" in kept:
         drawn = kept["w4-drawn"]
         text += (f"\n### Nietzsche, trained\n\n{drawn['introduction']}\n\n" + kept_table(drawn) +
                  "\n" + "\n\n".join(drawn["notes"]) + "\n")
-    text += trained_beside_the_twin(kept, "w4-beside", "Nietzsche beside the twin")
+    text += trained_beside_the_reference(kept, "w4-beside", "Nietzsche beside the reference")
     fact = kept.get("w4-nietzsche")
     if fact:
         rows = [[str(epoch["epoch"]), f"{epoch['train_loss']:.3f}"] for epoch in fact["epochs"]]
@@ -222,13 +223,13 @@ def characters(kept):
 
 
 def variants(kept):
-    """W5: the classification task next to its twin."""
+    """W5: the classification task next to its reference."""
     text = "## W5 `rnn-variants`\n"
     fact = kept.get("w5-classification")
     if fact:
         text += (f"\n{fact['introduction']}\n\n" + kept_table(fact) + "\n" +
                  "\n\n".join(fact["notes"]) + "\n")
-    text += trained_beside_the_twin(kept, "w5-returnn", "Frames of rows of different lengths")
+    text += trained_beside_the_reference(kept, "w5-returnn", "Frames of rows of different lengths")
     return text, {}
 
 

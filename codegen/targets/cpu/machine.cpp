@@ -19,6 +19,34 @@ int turns_of(const CpuFeatures& cpu, Factors factors) {
   return factors == Factors::bf16 ? 1 : 2;
 }
 
+/// A block of columns has four vectors, divided among the parts, where they fit; the tile has as
+/// many rows as the accumulators allow: 24 of 32 registers, 12 of 16. With matrix tiles, a block
+/// has two tiles of columns, or one for each part, and the tile has two row tiles, or two for each
+/// turn.
+TileShape vector_tile(const Machine& machine, const NestProgram& program) {
+  TileShape shape;
+  shape.lanes = machine.lanes;
+  int parts = 1;
+  for (const NestProduct& product : program.products) parts = std::max(parts, product.parts);
+  shape.accumulators = machine.registers >= 32 ? 24 : 12;
+  shape.vectors = std::max(1, 4 / parts);
+  const bool rounds = std::ranges::any_of(program.products, [](const NestProduct& product) {
+    return product.factors != Factors::as_stored;
+  });
+  if (machine.matrix_tile.rows > 0 && rounds) {
+    // Two tiles of columns are multiplied at a time.
+    const int columns = std::max(1, machine.matrix_tile.columns / machine.lanes);
+    shape.matrix_tiles = true;
+    shape.vectors = std::max(1, 2 / parts) * columns;
+    shape.rows = 2 * machine.matrix_tile.rows * (parts > 2 ? machine.matrix_tile.turns : 1);
+  } else if (program.kind == NestKind::tiles) {
+    shape.rows = std::clamp(shape.accumulators / (shape.vectors * std::min(parts, 8)), 1, 8);
+  } else if (program.kind == NestKind::row_wise) {
+    shape.vectors = 1;
+  }
+  return shape;
+}
+
 Error no_matrix_tiles(const CpuFeatures& cpu, Factors factors) {
   const bool host = cpu.name == "native";
   const std::string refused = host ? matrix_tiles_refused() : "";
@@ -42,6 +70,7 @@ Machine machine_of(const CpuFeatures& cpu, int threads, Factors factors) {
   machine.target = "the CPU target";
   machine.lanes = cpu.vector_lanes_f32;
   machine.registers = cpu.vector_registers;
+  machine.tile_of = vector_tile;
   machine.workers = threads;
   machine.kept_bytes = second_level_cache();
   // A streaming store must cover a whole line; otherwise the line is read and written for each
@@ -53,7 +82,7 @@ Machine machine_of(const CpuFeatures& cpu, int threads, Factors factors) {
   // A dot product does the work of two multiply-adds, so three or six of them are slower.
   const bool slower = cpu.matrix_tiles == MatrixTiles::dot_products && bf16_parts(factors) > 1;
   if (cpu.matrix_tiles == MatrixTiles::none || slower) throw no_matrix_tiles(cpu, factors);
-  machine.matrix_tile = {kTileRows, kTileColumns, kTileTerms, turns_of(cpu, factors)};
+  machine.matrix_tile = {kTileRows, kTileColumns, kTileK, turns_of(cpu, factors)};
   machine.products = {{.k_group = 2, .factors = factors, .matrix_tiles = true}};
   if (factors != Factors::bf16) return machine;
   // A value stored as bf16 needs no rounding as a factor.

@@ -11,7 +11,6 @@
 #include "ir/scan.h"
 #include "ir/text.h"
 #include "passes/kernels/kernel.h"
-#include "passes/kernels/row_model.h"
 
 namespace graphc::core::cpu {
 namespace {
@@ -41,9 +40,10 @@ const char* kind_name(RowKind kind) {
   return "";
 }
 
-/// The lines of a body, each with the result of its analysis.
-std::string body_text(const Graph& body, const std::string& indent) {
-  const std::optional<RowModel> rows = analyse_rows(body);
+/// The lines of what a kernel computes, each with its place in the row model, if there is one.
+std::string body_text(const Kernel& kernel, const std::string& indent) {
+  const Graph& body = kernel.step();
+  const std::optional<RowModel>& rows = kernel.rows();
   std::string text;
   if (rows) text += fmt::format("{}{} rows, stages 0..{}\n", indent, rows->rows(), rows->stages);
   for (const Node& node : body.nodes()) {
@@ -98,15 +98,12 @@ class KernelText {
     const Kernel kernel(node);
     text_ += fmt::format("{}kernel %{}: {}, family {}\n", indent, name_of_node(node),
                          fmt::join(types, ", "), name_of(kernel.family()));
-    const Graph* body = &node.region();
-    for (const Node& inner : body->nodes()) {
-      if (kernel.family() != Family::recurrent || !inner.is(ops::scan)) continue;
-      const Scan scan(inner);
+    if (kernel.family() == Family::recurrent) {
+      const Scan scan(kernel.first());
       text_ += fmt::format("{}  {} steps{}\n", indent, scan.steps(),
                            scan.reverse() ? ", backwards" : "");
-      body = &scan.body();
     }
-    text_ += body_text(*body, indent + "  ");
+    text_ += body_text(kernel, indent + "  ");
     std::vector<int> nests;
     for (const Record& record : plan_.records) find_nests(record, name_of_node(node), false, nests);
     for (const int nest : nests)

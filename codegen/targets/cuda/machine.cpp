@@ -59,6 +59,23 @@ Machine gpu_machine(Precision precision, std::string_view architecture) {
   return machine;
 }
 
+std::optional<TensorCost> tensor_cost(Factors factors) {
+  switch (factors) {
+    case Factors::tf32:
+      return TensorCost{};
+    case Factors::split_tf32:
+      return TensorCost{.products = 3};
+    case Factors::bf16:
+    case Factors::f16:
+      return TensorCost{.is_half = true};
+    case Factors::as_stored:
+    case Factors::two_bf16:
+    case Factors::three_bf16:
+      break;
+  }
+  return std::nullopt;
+}
+
 Gpu gpu_of(std::string_view architecture) {
   Gpu gpu;
   if (!architecture.empty()) gpu.capability = number_of(architecture);

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "codegen/machine.h"
@@ -22,6 +23,17 @@ inline constexpr std::array kPrecisions{Precision::f32, Precision::tf32, Precisi
 /// below sm_80; a precision that needs them then throws ErrorKind::resource.
 Machine gpu_machine(Precision precision = Precision::f32, std::string_view architecture = "sm_80");
 
+/// The cost of a product on tensor cores. The choice of a loop's placement (loops/placer.h) and the
+/// prediction of a step's time (launches/speed_model.h) multiply it by the rates of a GPU; for what
+/// a block reads both ask the text of its products (text/product_text.h), and for operations of
+/// bodies cost_of() (ir/scalar.h).
+struct TensorCost {
+  bool is_half = false;  ///< of 16-bit factors; otherwise of tf32
+  int products = 1;      ///< of such factors, for one product
+};
+/// That of these factors; none: tensor cores do not multiply them.
+std::optional<TensorCost> tensor_cost(Factors factors);
+
 /// The properties that decide where a loop's matrices can be kept. Speeds are those of an H100
 /// (NVIDIA H100 Tensor Core GPU Architecture, 2022). Cache bandwidth and the time of a grid barrier
 /// were measured on one (tools/gpu-check); the time of a cluster barrier and the latency are
@@ -32,10 +44,10 @@ struct Gpu {
   int64_t shared_bytes = 227 << 10;  ///< maximum for a block
   double clock_per_us = 1755;        ///< cycles per microsecond
   double fma_per_clock = 128;        ///< f32, per multiprocessor
-  double mma_per_clock = 1024;       ///< tf32 on tensor cores, per multiprocessor
-  double bytes_per_clock = 58;       ///< from the second-level cache into a multiprocessor
-  double memory_latency_us = 0.6;    ///< of a load from the second-level cache that nothing hides
-  double barrier_us = 1.3;           ///< a barrier of all blocks
+  double mma_per_clock = 1024;     ///< tf32 on tensor cores, per multiprocessor; twice for 16 bits
+  double bytes_per_clock = 58;     ///< from the second-level cache into a multiprocessor
+  double memory_latency_us = 0.6;  ///< of a load from the second-level cache that nothing hides
+  double barrier_us = 1.3;         ///< a barrier of all blocks
   double cluster_barrier_us = 0.35;  ///< a barrier of the blocks of a cluster
 
   /// Whether blocks can be launched in clusters.

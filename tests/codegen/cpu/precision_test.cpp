@@ -123,11 +123,10 @@ std::vector<char> wanted_panels(const std::vector<float>& matrix, int terms, int
     const int side_by_side = std::min(2, tiles - tile / 2 * 2);
     for (int term = 0; term < terms; ++term) {
       const int tiles_before = (of_part / width * tiles + tile / 2 * 2) * term_tiles +
-                               term / kTileTerms * side_by_side + tile % 2;
+                               term / kTileK * side_by_side + tile % 2;
       const uint16_t bits = BFloat16(matrix[size_t(term * parts * unit + column)]).bits;
-      std::memcpy(panels.data() + tiles_before * kTileBytes +
-                      term % kTileTerms / 2 * kTileRowBytes + of_block % kTileColumns * 4 +
-                      term % 2 * 2,
+      std::memcpy(panels.data() + tiles_before * kTileBytes + term % kTileK / 2 * kTileRowBytes +
+                      of_block % kTileColumns * 4 + term % 2 * 2,
                   &bits, sizeof bits);
     }
   }

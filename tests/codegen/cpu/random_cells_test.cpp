@@ -12,7 +12,6 @@
 #include "ir/scan.h"
 #include "ir/text.h"
 #include "passes/kernels/kernel.h"
-#include "passes/kernels/row_model.h"
 #include "passes/pipeline.h"
 #include "tests/testing/random_cell.h"
 #include "tests/testing/rounding_bound.h"
@@ -32,10 +31,9 @@ std::vector<const Node*> recurrent_kernels(const Graph& kernels) {
   return found;
 }
 
-int stages_of(const Node& kernel) {
-  const Node& scan = *kernel.region().results()[0].node;
-  const auto rows = analyse_rows(scan.region());
-  return rows ? rows->stages : -1;
+int stages_of(const Node& node) {
+  const Kernel kernel(node);
+  return kernel.rows() ? kernel.rows()->stages : -1;
 }
 
 /// The derivative along a random direction against a central difference of the loss, in f64.

@@ -38,8 +38,8 @@ std::vector<float> drawn_tile(size_t count, unsigned seed) {
 std::vector<float> part_of(const std::vector<float>& numbers, int part, int parts,
                            decltype(cpu::pack_tiles)* pack) {
   std::vector<char> tiles(size_t(parts * kTileBytes));
-  const cpu::TileSource source{reinterpret_cast<const char*>(numbers.data()), kTileTerms * 4, 4,
-                               kTileRows, kTileTerms};
+  const cpu::TileSource source{reinterpret_cast<const char*>(numbers.data()), kTileK * 4, 4,
+                               kTileRows, kTileK};
   pack(source, TileOrder::items_first, {tiles.data(), 0, 0, kTileBytes, parts});
   std::vector<float> found;
   for (size_t i = 0; i < numbers.size(); ++i) {
@@ -51,7 +51,7 @@ std::vector<float> part_of(const std::vector<float>& numbers, int part, int part
 }
 
 TEST(TilesInPartsCpu, ThreePartsAreTheNumberAndTwoNearlyIt) {
-  const std::vector<float> numbers = drawn_tile(kTileRows * kTileTerms, 1);
+  const std::vector<float> numbers = drawn_tile(kTileRows * kTileK, 1);
   for (const auto pack : {cpu::pack_tiles, cpu::pack_tiles_portably}) {
     for (const int parts : {2, 3}) {
       std::vector<std::vector<float>> found;
@@ -68,7 +68,7 @@ TEST(TilesInPartsCpu, ThreePartsAreTheNumberAndTwoNearlyIt) {
 }
 
 TEST(TilesInPartsCpu, WhatIsNotFiniteHasOnePart) {
-  std::vector<float> numbers(kTileRows * kTileTerms, 1.0f);
+  std::vector<float> numbers(kTileRows * kTileK, 1.0f);
   numbers[0] = kInfinity;
   numbers[1] = -kInfinity;
   numbers[2] = std::nanf("1");

@@ -98,7 +98,7 @@ TEST(SpeedModel, AProductIsSharedOutToWholeBlocks) {
   EXPECT_NEAR(time.shared_us, terms * loads * 4 / (128 * kClock * blocks), 1e-9);
   const double taken_in = 4 * (256.0 * 512 * across + 512.0 * 384 * down + 256.0 * 384);
   EXPECT_NEAR(time.ingest_us, taken_in / (58 * kClock * blocks), 1e-9);
-  const double waits = std::ceil(512.0 / tile.terms) + 1;
+  const double waits = std::ceil(512.0 / tile.k) + 1;
   EXPECT_NEAR(time.latency_us, waits * kLatency, 1e-9);
   const double longest =
       std::max({time.arithmetic_us, time.shared_us, time.ingest_us, time.memory_us});

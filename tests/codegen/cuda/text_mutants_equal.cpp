@@ -17,7 +17,8 @@ const std::vector<EqualPlace> kEqual = {
     {"thread of another axis", ") owned[", "all threads have the same to store"},
     {"guard of one more", "_block + (term", "panels end in zeros"},
     {"thread of another axis", "distinct[places[0]] = ", "all threads have the same to store"},
-    {"guard of what is held removed", "column_there", "sums of columns of others are not stored"},
+    {"guard of what is resident removed", "column_there",
+     "sums of columns of others are not stored"},
     {"guard of one more", "column_there", "sums of columns of others are not stored"},
     {"guard of one more", "rows_there", "both are the same number there"},
     // A launch of its own, which waits for nothing, has written it there for the gradients.
@@ -36,7 +37,7 @@ const std::set<std::string_view> kOfPieces = {"pieces before left out", "sum not
 /// Rules about who owns what.
 const std::set<std::string_view> kOfShares = {
     "blocks side by side",    "share off by one",      "own end left out",
-    "end of all for the own", "from the first of all", "held from the first column"};
+    "end of all for the own", "from the first of all", "resident from the first column"};
 
 /// The head of the function that a line is in.
 std::string head_above(const std::vector<Line>& lines, size_t at) {
@@ -106,27 +107,27 @@ bool has_no_thread_beyond(const std::vector<Line>& lines, size_t at, const Launc
   return at > 0 && std::stoll(match[1]) <= launched.largest("columns_of") - others;
 }
 
-/// Whether the loop over tiles at a line is over a product with a matrix that is not held.
+/// Whether the loop over tiles at a line is over a product with a matrix that is not resident.
 bool is_of_matrix_in_memory(const std::vector<Line>& lines, size_t at) {
   bool has_pieces = false;
   while (++at < lines.size() && lines[at].statement.find("threads_x") == std::string::npos) {
-    if (lines[at].statement.find("held_tile") != std::string::npos) return false;
+    if (lines[at].statement.find("resident_tile") != std::string::npos) return false;
     has_pieces |= lines[at].statement.find("piece = 0") != std::string::npos;
   }
   return has_pieces;
 }
 
-/// How many terms lie in shared memory of a matrix that is held, at most.
-int64_t held_terms(const std::vector<Line>& lines, size_t at, const Launched& launched) {
+/// How many terms lie in shared memory of a matrix that is resident, at most.
+int64_t resident_terms(const std::vector<Line>& lines, size_t at, const Launched& launched) {
   while (at > 0 && !lines[at].statement.starts_with("const long long terms_there = ")) --at;
   const int64_t terms = launched.largest("terms");
   const bool rounded = lines[at].statement.find("+ 15) / 16 * 16") != std::string::npos;
   return rounded ? (terms + 15) / 16 * 16 : terms;
 }
 
-/// Whether a matrix that is held has a word more than instructions take in.
-bool held_words_are_beyond(const TextMutant& mutant, const std::vector<Line>& lines, size_t at,
-                           const Launched& launched) {
+/// Whether a matrix that is resident has a word more than instructions take in.
+bool resident_words_are_beyond(const TextMutant& mutant, const std::vector<Line>& lines, size_t at,
+                               const Launched& launched) {
   while (at > 0 && !lines[at].statement.starts_with("const int words_there = ")) --at;
   const int64_t terms = launched.largest("terms");
   const bool of_eight = mutant.text.find("m16n8k8") != std::string::npos;
@@ -134,7 +135,7 @@ bool held_words_are_beyond(const TextMutant& mutant, const std::vector<Line>& li
          (terms + 7) / 8 * 8 < (terms + 15) / 16 * 16;
 }
 
-/// Whether slots of a held matrix are in the block's one tile still where the tile's number is
+/// Whether slots of a resident matrix are in the block's one tile still where the tile's number is
 /// (slot % `width_of_parts`) / `terms`: 0 for the columns that the block owns.
 bool is_of_first_tile(const std::vector<Line>& lines, size_t at, int64_t width_of_parts,
                       int64_t owned, int64_t terms) {
@@ -177,7 +178,7 @@ std::string_view why_equal_in_tile(const TextMutant& mutant, const std::vector<L
                                    size_t at, const Launched& launched, const TileLoops& loops) {
   const std::string_view rule = mutant.rule->name;
   const bool of_left = mutant.before.starts_with("const float* left_");
-  const bool of_right = mutant.before.starts_with("const float* held_tile");
+  const bool of_right = mutant.before.starts_with("const float* resident_tile");
   std::smatch place;
   if (rule == "remainder for quotient of a sum" &&
       ((of_left && loops.one_tile_of_rows) || (of_right && loops.one_tile_of_columns)))
@@ -218,19 +219,20 @@ std::string_view why_equal_in_placed(const TextMutant& mutant, const std::vector
   if (rule == "barrier removed") {
     const std::string& next = lines[at + 1].statement;
     if (next.starts_with("unsigned barriers") || next.starts_with("for (long long iteration"))
-      return "what is held is read behind the barrier of a left piece";
+      return "what is resident is read behind the barrier of a left piece";
   }
   const TileLoops loops = tile_loops(lines, at, launched);
-  if (rule == "last held words left out" && held_words_are_beyond(mutant, lines, at, launched))
+  if (rule == "last resident words left out" &&
+      resident_words_are_beyond(mutant, lines, at, launched))
     return "they are zeros beyond the terms that are multiplied";
   const std::string_view of_tile = why_equal_in_tile(mutant, lines, at, launched, loops);
   if (!of_tile.empty()) return of_tile;
   if (loops.terms > 0 && loops.one_tile() && rule == "barrier removed" && loops.one_stage &&
       lines[at + 1].statement == "}")
     return "its blocks have one tile each";
-  if (loops.terms > 0 && loops.one_tile_of_columns && rule == "first held tile")
+  if (loops.terms > 0 && loops.one_tile_of_columns && rule == "first resident tile")
     return "its blocks have one tile each";
-  if (rule == "first piece held" && loops.one_stage) return "its terms are one piece";
+  if (rule == "first piece resident" && loops.one_stage) return "its terms are one piece";
   if (rule == "barrier removed" && loops.terms == 0 && reads_its_own(lines, at))
     return "each thread reads what it has written";
   if (mutant.before == "cluster_barrier();" && lines[at + 1].text == "  }" &&
@@ -251,13 +253,13 @@ std::string_view why_equal_in_placed(const TextMutant& mutant, const std::vector
   if (std::regex_search(mutant.now, place, compiled(R"(column / ([0-9]+) \* \(\w+ \+ 1\))")) &&
       std::stoll(place[1]) >= of_nest(lines, at, launched, "columns_of"))
     return "it is launched with one panel";
-  if ((rule == "held tile counted from 0" || rule == "held from the first column") &&
+  if ((rule == "resident tile counted from 0" || rule == "resident from the first column") &&
       std::regex_search(mutant.before, place, compiled(R"(column_begin\) / (\d+))")) &&
       (launched.largest("column_groups") - 1) * owned < std::stoll(place[1]))
     return "all columns are in the first tile";
   if (rule == "remainder for quotient" &&
       std::regex_search(mutant.now, place, compiled(R"(of_block = slot % (\d+) / )")) &&
-      is_of_first_tile(lines, at, std::stoll(place[1]), owned, held_terms(lines, at, launched)))
+      is_of_first_tile(lines, at, std::stoll(place[1]), owned, resident_terms(lines, at, launched)))
     return "its blocks have one tile each";
   if (rule == "thread of another axis" && mutant.now.ends_with("thread_y = threadIdx.y / 256;"))
     return "it is 0";
@@ -323,7 +325,7 @@ std::string_view why_equal(const TextMutant& mutant, const Launched& launched) {
   }
   if (rule == "barrier removed" && !in_loop && ends_a_turn(lines, at))
     return "its blocks have one turn each";
-  // Where a matrix is held its panels end with its terms.
+  // Where a matrix is resident its panels end with its terms.
   if (mutant.before.starts_with("held_") &&
       (rule == "guard of a load removed" || rule == "guard of one more"))
     return mutant.now.find("column <= column_end") != std::string::npos

@@ -89,6 +89,10 @@ std::string show_plan(const GraphPtr& graph, const CompileOptions& options, std:
   return print(make_plan(*form_kernels_for(graph, options, report), machine_of(options)));
 }
 
+TileShape tile_of(const Machine& machine, const NestProgram& program) {
+  return {.lanes = machine.lanes, .vectors = program.kind == NestKind::row_wise ? 1 : 3, .rows = 2};
+}
+
 constexpr std::array kPrecisions{Precision::f32};
 constexpr std::array<std::string_view, 4> kOptions{"threads", "variant", "unroll", "remat"};
 constexpr std::array<std::string_view, 1> kStages{"plan"};
@@ -99,7 +103,7 @@ Machine interpreted_machine(int workers) {
   Machine machine;
   machine.target = "the plan interpreter";
   machine.lanes = 5;
-  machine.registers = 7;
+  machine.tile_of = tile_of;
   machine.workers = workers;
   machine.block_bytes = 256;
   machine.products = {{DType::f32, DType::f32, DType::f32, 2},

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/kernels/kernel.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <set>
 
 #include "ir/op.h"
 #include "ir/text.h"
@@ -10,6 +13,8 @@
 
 namespace graphc::core::testing {
 namespace {
+
+using ::testing::HasSubstr;
 
 const Node& first_node(const GraphPtr& graph) { return *graph->results()[0].node; }
 
@@ -27,18 +32,66 @@ GraphPtr graph_of(const std::string& attributes, const std::string& body) {
 constexpr const char* kScan =
     "%y = scan %s in %t carry %c = %k { next %c = tanh(add(%c, %s)) }\n      return %y";
 
-TEST(Kernel, HasTheFamilyThatItsWordSays) {
-  for (const Family family : {Family::map, Family::gemm, Family::table}) {
-    const GraphPtr graph =
-        graph_of(fmt::format("{{family = \"{}\"}}", name_of(family)), "return tanh(%t)");
-    EXPECT_EQ(Kernel(first_node(graph)).family(), family);
-    EXPECT_TRUE(is_kernel_of(first_node(graph), family));
-    EXPECT_FALSE(is_kernel_of(first_node(graph), Family::recurrent));
-    EXPECT_FALSE(is_kernel_of(*graph->inputs()[0].node, family));
+/// A body of each family, as a graph whose operands are %x and what it needs besides.
+struct FamilyBody {
+  const char* graph;
+  Family family;
+};
+constexpr FamilyBody kBodies[] = {
+    {"(%x: f32[3,4]) { return tanh(%x) }", Family::map},
+    {"(%x: f32[3,4]) { return sum(%x) {axes = [1], keep = true} }", Family::map},
+    {"(%x: f32[3,4], %u: f32[4,5]) { return matmul(%x, %u) }", Family::gemm},
+    {"(%x: f32[3,4], %u: f32[4,5]) { return tanh(matmul(%x, %u)) }", Family::gemm},
+    {"(%x: f32[2,3,4], %u: f32[2,4,5]) { return matmul(%x, %u) }", Family::batched_gemm},
+    {"(%x: f32[3,4]) { return sum(%x) {axes = [0]} }", Family::reduction},
+    {"(%x: f32[3,4]) { return max(%x) {axes = [0]} }", Family::reduction},
+    {"(%x: f32[3,4], %y: f32[3,4]) { return sum(mul(%x, %y)) {axes = [0]} }", Family::reduction},
+    {"(%x: f32[2,3,4]) { return sum(%x) {axes = [1]} }", Family::inner_reduction},
+    {"(%x: f32[2,3,4]) { %s = sin(%x) return %s, sum(%s) {axes = [1]} }", Family::inner_reduction},
+    {"(%x: f32[3,4]) { return concat(%x, %x) {axis = 0} }", Family::concat},
+    {"(%x: f32[3,4], %i: i32[2]) { return gather(%x, %i) }", Family::table},
+    {R"((%h: f32[3,4]) {
+      %y = scan {steps = 2} carry %c = %h { next %c = tanh(%c) } return %y })",
+     Family::recurrent},
+};
+
+TEST(Kernel, OfFuseHasTheFamilyOfItsBody) {
+  std::set<Family> seen;
+  for (const FamilyBody& each : kBodies) {
+    SCOPED_TRACE(each.graph);
+    const GraphPtr graph = after(parse_graph(std::string("graph @f") + each.graph), "fuse");
+    const Kernel kernel(first_node(graph));
+    EXPECT_EQ(kernel.family(), each.family);
+    EXPECT_EQ(first_node(graph).attributes.get_string("family", ""), name_of(each.family));
+    for (const Family family : kFamilies)
+      EXPECT_EQ(is_kernel_of(first_node(graph), family), family == each.family);
+    EXPECT_FALSE(is_kernel_of(*graph->inputs()[0].node, each.family));
+    seen.insert(each.family);
   }
-  const GraphPtr graph = graph_of("{family = \"recurrent\"}", kScan);
-  EXPECT_EQ(Kernel(first_node(graph)).family(), Family::recurrent);
-  EXPECT_TRUE(Kernel(first_node(graph)).first().is(ops::scan));
+  EXPECT_EQ(seen.size(), kFamilies.size()) << "a family without a body here";
+}
+
+TEST(Kernel, HasTheRowModelOfItsBody) {
+  for (const FamilyBody& each : kBodies) {
+    SCOPED_TRACE(each.graph);
+    const GraphPtr graph = after(parse_graph(std::string("graph @f") + each.graph), "fuse");
+    const Kernel kernel(first_node(graph));
+    const bool has_rows = each.family == Family::map || each.family == Family::gemm ||
+                          each.family == Family::recurrent;
+    EXPECT_EQ(kernel.rows().has_value(), has_rows) << kernel.why_no_rows();
+    if (has_rows) {
+      EXPECT_EQ(kernel.rows()->rows(), 3);
+    }
+  }
+  const GraphPtr loop = graph_of("{family = \"recurrent\"}", kScan);
+  EXPECT_EQ(&Kernel(first_node(loop)).step(), &Kernel(first_node(loop)).first().region());
+}
+
+TEST(Kernel, NamesTheRuleThatABodyWithoutRowsBreaks) {
+  const GraphPtr graph = graph_of("{family = \"map\"}", "return reverse(%t) {axes = [0]}");
+  const Kernel kernel(first_node(graph));
+  EXPECT_FALSE(kernel.rows());
+  EXPECT_THAT(kernel.why_no_rows(), HasSubstr("(reverse): it neither works element by"));
 }
 
 TEST(Kernel, RefusesFamiliesThatThereAreNot) {
@@ -46,38 +99,27 @@ TEST(Kernel, RefusesFamiliesThatThereAreNot) {
     const GraphPtr graph = graph_of(attributes, body);
     return error_of(ErrorKind::input, [&] { Kernel kernel(first_node(graph)); });
   };
-  EXPECT_EQ(
-      message("{family = \"mapp\"}", "return tanh(%t)"),
-      "kernel: there is no family 'mapp'; there are map, gemm, recurrent, table; did you mean "
-      "'map'?");
+  EXPECT_EQ(message("{family = \"mapp\"}", "return tanh(%t)"),
+            "kernel: there is no family 'mapp'; there are map, gemm, recurrent, table, reduction, "
+            "inner_reduction, concat, batched_gemm; did you mean 'map'?");
   EXPECT_EQ(message("", "return tanh(%t)"),
-            "kernel: it has no family, one of map, gemm, recurrent, table");
+            "kernel: it has no family, one of map, gemm, recurrent, table, reduction, "
+            "inner_reduction, concat, batched_gemm");
   EXPECT_EQ(message("{family = \"recurrent\"}", "return tanh(%t)"),
             "kernel: the body of a recurrent kernel is a single scan of its operands");
 }
 
-TEST(Kernel, SaysWhatItsBodyIs) {
-  struct Case {
-    const char* graph;
-    BodyForm form;
-  };
-  for (const Case& each : {
-           Case{"(%x: f32[3,4]) { return tanh(%x) }", BodyForm::row_program},
-           Case{"(%x: f32[3,4], %u: f32[4,5]) { return matmul(%x, %u) }", BodyForm::row_program},
-           Case{"(%x: f32[2,3,4], %u: f32[2,4,5]) { return matmul(%x, %u) }",
-                BodyForm::batched_product},
-           Case{"(%x: f32[3,4]) { return sum(%x) {axes = [0]} }", BodyForm::column_reduction},
-           Case{"(%x: f32[3,4]) { return sum(%x) {axes = [1], keep = true} }",
-                BodyForm::row_program},
-           Case{"(%x: f32[3,4]) { return concat(%x, %x) {axis = 0} }", BodyForm::concatenation},
-           Case{"(%x: f32[3,4], %i: i32[2]) { return gather(%x, %i) }", BodyForm::table},
-           Case{R"((%h: f32[3,4]) {
-             %y = scan {steps = 2} carry %c = %h { next %c = tanh(%c) } return %y })",
-                BodyForm::loop},
-       }) {
-    const GraphPtr graph = after(parse_graph(std::string("graph @f") + each.graph), "fuse");
-    EXPECT_EQ(form_of(Kernel(first_node(graph))), each.form) << each.graph;
+TEST(Kernel, RefusesTheFamilyOfAnotherBody) {
+  for (const Family family : kFamilies) {
+    if (family == Family::map || family == Family::recurrent) continue;
+    const GraphPtr graph =
+        graph_of(fmt::format("{{family = \"{}\"}}", name_of(family)), "return tanh(%t)");
+    EXPECT_EQ(error_of(ErrorKind::input, [&] { Kernel kernel(first_node(graph)); }),
+              fmt::format("kernel: its family is '{}', and its body's is 'map'", name_of(family)));
   }
+  const GraphPtr loop = graph_of("{family = \"map\"}", kScan);
+  EXPECT_EQ(error_of(ErrorKind::input, [&] { Kernel kernel(first_node(loop)); }),
+            "kernel: its family is 'map', and its body's is 'recurrent'");
 }
 
 }  // namespace

@@ -33,15 +33,14 @@ void expect_models(const Graph& kernels, Seen& seen) {
     if (node.is(ops::scan)) expect_models(node.region(), seen);
     if (!node.is(ops::kernel)) continue;
     const Kernel kernel(node);
-    const BodyForm form = form_of(kernel);
-    if (form != BodyForm::row_program && form != BodyForm::loop) continue;
-    const Graph& body = form == BodyForm::loop ? Scan(kernel.first()).body() : kernel.body();
-    std::string why_not;
-    const std::optional<RowModel> model = analyse_rows(body, &why_not);
-    EXPECT_TRUE(model.has_value()) << why_not << "\n" << print(kernels);
+    const Family family = kernel.family();
+    if (family != Family::map && family != Family::gemm && family != Family::recurrent) continue;
+    const Graph& body = kernel.step();
+    const std::optional<RowModel>& model = kernel.rows();
+    EXPECT_TRUE(model.has_value()) << kernel.why_no_rows() << "\n" << print(kernels);
     if (!model) continue;
     ++seen.bodies;
-    seen.recurrent += form == BodyForm::loop;
+    seen.recurrent += family == Family::recurrent;
     seen.of_several += model->spaces.size() > 1 && body.nodes().size() > body.inputs().size() + 1;
   }
 }

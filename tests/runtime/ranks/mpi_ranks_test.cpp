@@ -67,11 +67,28 @@ TEST(MpiRanks, TheTreeOverTwiceAsManyIsThatOverSumsOfNeighbours) {
   }
 }
 
-TEST(SumParts, MayOverwriteTheFirstAndFlushesDenormals) {
+TEST(SumParts, FlushesDenormals) {
   std::vector<float> first{1, 1e-39f, 3}, second{2, 1e-39f, 4}, third{5, 0, 6};
   const std::array<const float*, 3> parts{first.data(), second.data(), third.data()};
   sum_parts(parts, std::span(first));
   EXPECT_THAT(first, ElementsAre(8, 0, 13));
+}
+
+TEST(SumParts, MayOverwriteAnyOfThem) {
+  for (const int count : {1, 2, 3, 4, 5, 7, 8}) {
+    for (const size_t size : {1, 3, 1537}) {
+      const std::vector<float> wanted = sums_of<float>(count, size);
+      for (int overwritten = 0; overwritten < count; ++overwritten) {
+        std::vector<std::vector<float>> values;
+        std::vector<const float*> parts;
+        for (int rank = 0; rank < count; ++rank) values.push_back(values_of<float>(rank, size));
+        for (const auto& each : values) parts.push_back(each.data());
+        std::vector<float>& sum = values[size_t(overwritten)];
+        sum_parts(parts, std::span(sum));
+        EXPECT_EQ(sum, wanted) << overwritten << " of " << count;
+      }
+    }
+  }
 }
 
 TEST(MpiRanks, GatherAndBroadcastInPieces) {

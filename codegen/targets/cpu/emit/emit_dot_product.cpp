@@ -19,7 +19,7 @@ using llvm::Value;
 /// latency of six cycles. The last rows form a block of half that size if it suffices.
 constexpr int kRowsAtOnce = 8;
 /// Pairs of terms in an iteration of the loop, and in a tile.
-constexpr int kPairsOfTurn = 4, kPairs = kTileTerms / 2;
+constexpr int kPairsOfTurn = 4, kPairs = kTileK / 2;
 constexpr int64_t kPairBytes = 4;
 
 class DotProductEmitter {
@@ -27,7 +27,7 @@ class DotProductEmitter {
   DotProductEmitter(CodeModule& kernel, const TileProductLoop& loop, llvm::Function* function)
       : kernel_(kernel), loop_(loop), function_(function), b_(kernel.context()) {
     sums_type_ = llvm::FixedVectorType::get(b_.getFloatTy(), kTileColumns);
-    pairs_type_ = llvm::FixedVectorType::get(b_.getBFloatTy(), kTileTerms);
+    pairs_type_ = llvm::FixedVectorType::get(b_.getBFloatTy(), kTileK);
   }
 
   void emit() {
@@ -97,8 +97,8 @@ class DotProductEmitter {
     const size_t sums = size_t(height * loop_.column_tiles);
     Value* zero = llvm::Constant::getNullValue(sums_type_);
     BasicBlock *before = b_.GetInsertBlock(), *head = block("k"), *done = block("summed");
-    Value* tiles = b_.CreateSDiv(b_.CreateAdd(function_->getArg(2), number(kTileTerms - 1)),
-                                 number(kTileTerms));
+    Value* tiles =
+        b_.CreateSDiv(b_.CreateAdd(function_->getArg(2), number(kTileK - 1)), number(kTileK));
     constexpr int64_t turns = kPairs / kPairsOfTurn;
     Value* all = b_.CreateMul(tiles, number(turns));
     b_.CreateCondBr(b_.CreateICmpSGT(all, number(0)), head, done);

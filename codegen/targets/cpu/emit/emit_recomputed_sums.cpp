@@ -94,17 +94,17 @@ class MendEmitter : private LoopEmitter {
 
   Value* left(I64 row, I64 k) {
     I64 tile = times(tile_of(row, kTileRows), kTileBytes);
-    I64 terms = times(tile_of(k, kTileTerms), int64_t(of_.bf16_parts) * kLeftPairBytes);
+    I64 terms = times(tile_of(k, kTileK), int64_t(of_.bf16_parts) * kLeftPairBytes);
     I64 inside = b_.CreateAdd(times(within(row, kTileRows), kTileRowBytes),
-                              times(within(k, kTileTerms), sizeof(uint16_t)));
+                              times(within(k, kTileK), sizeof(uint16_t)));
     return whole(at(argument(0), b_.CreateAdd(tile, b_.CreateAdd(terms, inside))), kLeftPairBytes);
   }
 
   Value* right(I64 k, I64 column) {
     const int64_t part_bytes = int64_t(of_.column_tiles) * kTileBytes;
-    I64 terms = times(tile_of(k, kTileTerms), of_.bf16_parts * part_bytes);
+    I64 terms = times(tile_of(k, kTileK), of_.bf16_parts * part_bytes);
     I64 tile = times(tile_of(column, kTileColumns), kTileBytes);
-    I64 pair = times(tile_of(within(k, kTileTerms), 2), kTileRowBytes);
+    I64 pair = times(tile_of(within(k, kTileK), 2), kTileRowBytes);
     I64 inside = b_.CreateAdd(times(within(column, kTileColumns), 2 * sizeof(uint16_t)),
                               times(within(k, 2), sizeof(uint16_t)));
     I64 offset = b_.CreateAdd(b_.CreateAdd(terms, tile), b_.CreateAdd(pair, inside));

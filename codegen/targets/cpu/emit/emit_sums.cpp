@@ -154,7 +154,7 @@ SumsEmitter::Fetched SumsEmitter::fetched(size_t p, const SumsTile& tile) {
 }
 
 llvm::Value* SumsEmitter::term_tiles_of(const ProductValues& product) {
-  return b_.CreateSDiv(b_.CreateAdd(product.k, number(kTileTerms - 1)), number(kTileTerms));
+  return b_.CreateSDiv(b_.CreateAdd(product.k, number(kTileK - 1)), number(kTileK));
 }
 
 llvm::Value* SumsEmitter::term_tiles_of_tile() {

@@ -142,8 +142,8 @@ class TileProductEmitter {
 
   /// Registers 0 to 3 hold sums, 4 and 5 left tiles, 6 and 7 tiles of the matrix.
   void emit_loop() {
-    Value* count = b_.CreateSDiv(b_.CreateAdd(function_->getArg(2), number(kTileTerms - 1)),
-                                 number(kTileTerms));
+    Value* count =
+        b_.CreateSDiv(b_.CreateAdd(function_->getArg(2), number(kTileK - 1)), number(kTileK));
     Value* clock_place = at(function_->getArg(7), int64_t(offsetof(WaitingTile, clock)));
     Value* clock_before = b_.CreateLoad(b_.getInt64Ty(), clock_place);
     at_once_ = b_.CreateLoad(b_.getInt64Ty(),

@@ -230,19 +230,8 @@ class Prediction {
 }  // namespace
 
 double GpuFigures::products_per_us(Factors factors, bool is_f64) const {
-  switch (factors) {
-    case Factors::tf32:
-      return tf32_per_us;
-    case Factors::split_tf32:
-      return tf32_per_us / 3;
-    case Factors::bf16:
-    case Factors::f16:
-      return half_per_us;
-    case Factors::as_stored:
-    case Factors::two_bf16:
-    case Factors::three_bf16:
-      break;
-  }
+  if (const std::optional<TensorCost> cost = tensor_cost(factors))
+    return (cost->is_half ? half_per_us : tf32_per_us) / cost->products;
   return is_f64 ? f32_per_us() * f64 : f32_per_us();
 }
 

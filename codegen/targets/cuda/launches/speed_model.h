@@ -33,7 +33,7 @@ struct GpuFigures {
   double f32_per_us() const {
     return 2 * gpu.fma_per_clock * gpu.clock_per_us * gpu.multiprocessors;
   }
-  /// The same for products with such factors; a product of split factors counts as three of tf32.
+  /// The same for products with such factors (tensor_cost()).
   double products_per_us(Factors factors, bool is_f64) const;
 };
 

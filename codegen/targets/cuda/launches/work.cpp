@@ -93,12 +93,12 @@ class Counting {
       if (product.outer[axis] != 0) times *= double(call_.outer[axis]);
     }
     // A block reads its rows of the left operand and its columns of the right one.
-    const bool held = share_ != nullptr && !share_->form.held[index].empty();
+    const bool resident = share_ != nullptr && share_->form.resident[index];
     // Operands that blocks of a cluster exchange are in their shared memory.
-    const bool exchanged = share_ != nullptr && !share_->form.exchanged[index].empty();
+    const bool exchanged = share_ != nullptr && share_->form.exchanged[index];
     moved(exchanged ? 0 : left, exchanged ? 0 : left * blocks_across_ * around() / times,
           product.a);
-    moved(held ? 0 : right, held ? 0 : right * blocks_down_ * around(), product.b);
+    moved(resident ? 0 : right, resident ? 0 : right * blocks_down_ * around(), product.b);
     const double terms = double(call_.rows) * k * columns * around();
     work_.flop += 2 * terms;
     work_.is_f64 |= form.sum == DType::f64;
@@ -106,10 +106,9 @@ class Counting {
     // The values that a warp loads of each operand for a term serve all its sums.
     const ProductTile tile = this->tile();
     const auto text = product_text(program_, tile);
-    const double of_thread = double(text->rows()) * text->columns() * form.parts;
-    work_.shared_bytes +=
-        terms * text->loads_of_term(int(index)) / of_thread * double(size_of(form.sum));
-    if (!held || !exchanged) work_.waits += std::ceil(k / tile.terms) * tiles_of_block(tile);
+    work_.shared_bytes += terms * text->loads_of_term(int(index)) / text->sums(int(index)) *
+                          double(size_of(form.sum));
+    if (!resident || !exchanged) work_.waits += std::ceil(k / tile.k) * tiles_of_block(tile);
   }
 
   const NestProgram& program_;

@@ -77,13 +77,13 @@ class LoopText {
     steps.line("const long long step = {};", loop_.reverse ? "steps - 1 - iteration" : "iteration");
     for (size_t i = 0; i < nests_.size(); ++i) write_nest(steps, i);
     steps.close();
-    for (const HeldMatrix& matrix : placement_.held) write_hold(matrix);
+    for (const ResidentMatrix& matrix : placement_.resident) write_resident(matrix);
     for (const ExchangedOperand& operand : placement_.exchanged) write_exchange(operand);
     if (!placement_.exchanged.empty()) {
       before_.line("cluster_barrier();");
       // A block must not exit while others still write into its shared memory.
       if (placement_.stores_after_barriers()) steps.line("cluster_barrier();");
-    } else if (!placement_.held.empty()) {
+    } else if (!placement_.resident.empty()) {
       before_.line("__syncthreads();");
     }
     return finish(name, before_.text() + steps.text());
@@ -157,36 +157,37 @@ class LoopText {
   }
 
   /// Fills the shared memory that holds a matrix during all steps.
-  void write_hold(const HeldMatrix& matrix) {
+  void write_resident(const ResidentMatrix& matrix) {
     const LoopNest& nest = nests_[matrix.nest];
     const NestForm& form = placement_.nests[matrix.nest].form;
-    const std::string& held = form.held[matrix.product];
-    add_number(held + "_at", matrix.offset);
-    before_.line("{0}* {1} = &shared[{1}_at];", register_type_text(placement_.dtype), held);
+    const std::string resident = form.resident_name(matrix.product);
+    add_number(resident + "_at", matrix.offset);
+    before_.line("{0}* {1} = &shared[{1}_at];", register_type_text(placement_.dtype), resident);
     before_.open_block();
     ranges_->bring_columns(before_, matrix.nest);
     for (const Parameter& parameter : nest.parameters) {
       if (parameter.kind == ParameterKind::right && parameter.index == int(matrix.product))
         before_.line("{} {} = {};", parameter.type, parameter.name, bases_.at(parameter.name));
     }
-    before_.lines(internal::hold_text(*nest.program, nest.parameters, form, int(matrix.product)));
+    before_.lines(
+        internal::resident_text(*nest.program, nest.parameters, form, int(matrix.product)));
     before_.close();
   }
 
-  const std::string& name_of(const Exchange& exchange) const {
-    return placement_.nests[exchange.nest].form.exchanged[exchange.product];
+  std::string name_of(const Exchange& exchange) const {
+    return placement_.nests[exchange.nest].form.exchanged_name(exchange.product);
   }
 
   /// Declares the place of a left operand in shared memory, and the stores that go there.
   void add_exchange(const ExchangedOperand& operand) {
     const Exchange& exchange = operand.exchange;
     const LoopNest& nest = nests_[exchange.nest];
-    const std::string& name = name_of(exchange);
+    const std::string name = name_of(exchange);
     add_number(name + "_at", operand.offset);
     add_number(name + "_size", operand.elements);
     std::string terms;
     for (const Parameter& parameter : nest.parameters) {
-      if (parameter.kind == ParameterKind::terms && parameter.index == int(exchange.product))
+      if (parameter.kind == ParameterKind::k && parameter.index == int(exchange.product))
         terms = parameter.name;
     }
     HandedOn form =
@@ -236,8 +237,7 @@ class LoopText {
       ranges_->bring(text, i);
       bind_exchanges(text, i);
       set_threads(text, threads_of(i));
-      text.lines(internal::with_own_grid(
-          internal::nest_body_text(*nest.program, nest.parameters, placement_.nests[i].form)));
+      write_body(text, nest, placement_.nests[i].form);
     }
     text.close();
     write_end(text, i);
@@ -269,6 +269,11 @@ class LoopText {
     return {across, kLoopThreads / across};
   }
 
+  static void write_body(TextWriter& text, const LoopNest& nest, const NestForm& form) {
+    NestGrid grid(NestGrid::Of::nest);
+    text.lines(internal::nest_body_text(*nest.program, nest.parameters, form, grid));
+  }
+
   static void set_threads(TextWriter& text, std::pair<unsigned, unsigned> threads) {
     text.line("const int threads_x = {}, threads_y = {};", threads.first, threads.second);
     text.line("const int thread_x = threadIdx.x % {0}, thread_y = threadIdx.x / {0};",
@@ -291,8 +296,7 @@ class LoopText {
         "gridDim.x)");
     text.line("const long long block_x = block % blocks_x, block_y = block / blocks_x % blocks_y;");
     text.line("const long long block_z = block / blocks_x / blocks_y;");
-    text.lines(internal::with_own_grid(
-        internal::nest_body_text(*nest.program, nest.parameters, streamed_form_of(*nest.call))));
+    write_body(text, nest, streamed_form_of(*nest.call));
     text.close();
   }
 
@@ -317,14 +321,14 @@ class LoopText {
   }
 
   /// Whether it is a matrix that is in shared memory during the steps.
-  bool is_held(const Parameter& parameter, size_t i) const {
+  bool is_resident(const Parameter& parameter, size_t i) const {
     return !is_streamed() && parameter.kind == ParameterKind::right &&
-           !placement_.nests[i].form.held[size_t(parameter.index)].empty();
+           placement_.nests[i].form.resident[size_t(parameter.index)];
   }
 
   bool is_exchanged(const Parameter& parameter, size_t i) const {
     return !is_streamed() && parameter.kind == ParameterKind::left &&
-           !placement_.nests[i].form.exchanged[size_t(parameter.index)].empty();
+           placement_.nests[i].form.exchanged[size_t(parameter.index)];
   }
 
   /// The place of an address in the first step.
@@ -345,7 +349,7 @@ class LoopText {
     const std::string base = names_.make(name + "_base");
     bases_[name] = base;
     add_place(parameter.type, base, place.base);
-    if (is_held(parameter, i)) return;
+    if (is_resident(parameter, i)) return;
     std::string here = base;
     if (place.step != 0) {
       const std::string step = names_.make(name + "_step");

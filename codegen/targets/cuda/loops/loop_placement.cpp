@@ -129,7 +129,7 @@ std::string LoopPlacement::describe(const LoopNests& loop) const {
   if (placement == Placement::streamed)
     return "every step reads its matrices from memory; a barrier follows each nest";
   std::set<std::string> names;
-  for (const HeldMatrix& matrix : held) {
+  for (const ResidentMatrix& matrix : resident) {
     const Address& b = loop.nests[matrix.nest]->products[matrix.product].b;
     names.insert(loop.plan->buffers[size_t(b.buffer)].name);
   }
@@ -137,7 +137,7 @@ std::string LoopPlacement::describe(const LoopNests& loop) const {
       placement == Placement::cluster
           ? fmt::format("{} clusters of {} blocks own rows x columns", row_groups, column_groups)
           : fmt::format("{} x {} blocks own rows x columns", row_groups, column_groups);
-  if (!held.empty())
+  if (!resident.empty())
     text += fmt::format("; {} in shared memory ({} bytes a block)", fmt::join(names, ", "),
                         shared_bytes);
   std::set<std::string> exchanged_names;
@@ -149,7 +149,7 @@ std::string LoopPlacement::describe(const LoopNests& loop) const {
     text += fmt::format("; {} exchanged there", fmt::join(exchanged_names, ", "));
   size_t products = 0;
   for (const NestCall* call : loop.nests) products += call->products.size();
-  if (held.size() < products) text += "; other matrices are read in every step";
+  if (resident.size() < products) text += "; other matrices are read in every step";
   const auto count = std::ranges::count(barrier_after, true);
   text += count == 0   ? "; no barrier"
           : count == 1 ? "; 1 barrier a step"

@@ -37,7 +37,7 @@ std::string_view comment_of(Placement placement);
 
 /// A matrix that a block keeps in shared memory: for each of its tiles of columns
 /// [k][parts][width].
-struct HeldMatrix {
+struct ResidentMatrix {
   size_t nest = 0, product = 0;
   int64_t offset = 0;  ///< elements from the start of the shared memory
   int64_t elements = 0;
@@ -63,7 +63,7 @@ struct LoopPlacement {
   int64_t column_groups = 1;  ///< blocks per group
   std::vector<NestShare> nests;
   std::vector<bool> barrier_after;  ///< by nest
-  std::vector<HeldMatrix> held;
+  std::vector<ResidentMatrix> resident;
   std::vector<ExchangedOperand> exchanged;  ///< in clusters
   int64_t staging = 0;       ///< offset, in elements, of the pieces of operands in shared memory
   int64_t shared_bytes = 0;  ///< per block

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/targets/cuda/loops/placer.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <bit>
 #include <set>
@@ -102,7 +100,8 @@ NestShare Placer::share_of(size_t i, const LoopPlacement& p) const {
   NestShare share;
   share.form = form_of(call);
   share.form.owned = true;
-  share.form.held.resize(call.products.size());
+  share.form.nest = i;
+  share.form.resident.resize(call.products.size());
   share.form.exchanged.resize(call.products.size());
   share.columns_of_block = (call.unit + p.column_groups - 1) / p.column_groups;
   const bool along_row = program.kind == NestKind::row_wise &&
@@ -116,7 +115,7 @@ NestShare Placer::share_of(size_t i, const LoopPlacement& p) const {
 
 void Placer::set_tile(const NestProgram& program, int64_t rows, NestShare& share) {
   NestForm& form = share.form;
-  form.staged_terms = 16;
+  form.staged_k = 16;
   form.tile_rows = ceiling_power(rows, 128);
   form.tile_columns = ceiling_power(share.columns_of_block, ProductTile::kThreads);
   if (on_tensor_cores(program)) {
@@ -147,12 +146,12 @@ bool Placer::lay_out_shared(LoopPlacement& p) const {
     for (size_t product = 0; product < call.products.size(); ++product) {
       if (!invariant_[number++]) continue;
       const int64_t elements =
-          internal::held_elements(nests_.program(i), share.form, product, share.columns_of_block,
-                                  call.products[product].panels.k);
+          internal::resident_elements(nests_.program(i), share.form, product,
+                                      share.columns_of_block, call.products[product].panels.k);
       const int64_t least = staging_bytes(p);
       if ((used + elements) * size + least > room) continue;
-      share.form.held[product] = fmt::format("held_{}_{}", i, product);
-      p.held.push_back({i, product, used, elements});
+      share.form.resident[product] = true;
+      p.resident.push_back({i, product, used, elements});
       used += elements;
     }
   }
@@ -167,11 +166,11 @@ bool Placer::lay_out_cluster(LoopPlacement& p, const std::vector<Owner>& owners)
   const auto invariant = size_t(std::ranges::count(invariant_, true));
   LoopPlacement with = p;
   add_exchanges(with, find_exchanges(nests_, owners));
-  if (lay_out_shared(with) && with.held.size() == invariant) {
+  if (lay_out_shared(with) && with.resident.size() == invariant) {
     p = std::move(with);
     return true;
   }
-  return lay_out_shared(p) && p.held.size() == invariant;
+  return lay_out_shared(p) && p.resident.size() == invariant;
 }
 
 void Placer::add_exchanges(LoopPlacement& p, const std::vector<Exchange>& exchanges) const {
@@ -179,8 +178,7 @@ void Placer::add_exchanges(LoopPlacement& p, const std::vector<Exchange>& exchan
     const NestCall& call = *nests_.nests[exchange.nest];
     const NestProgram& program = nests_.program(exchange.nest);
     NestForm& form = p.nests[exchange.nest].form;
-    const std::string name = fmt::format("exchanged_{}_{}", exchange.nest, exchange.product);
-    form.exchanged[exchange.product] = name;
+    form.exchanged[exchange.product] = true;
     p.exchanged.push_back({exchange, 0,
                            internal::exchanged_elements(program, form, p.rows_of_block(call.rows),
                                                         call.products[exchange.product].panels.k)});
@@ -194,9 +192,9 @@ void Placer::grow_pieces(LoopPlacement& p, int64_t room) const {
     for (const CallProduct& product : call.products) terms = std::max(terms, product.panels.k);
     NestForm& form = p.nests[i].form;
     const NestProgram& program = nests_.program(i);
-    while (terms > form.staged_terms) {
+    while (terms > form.staged_k) {
       NestForm larger = form;
-      larger.staged_terms *= 2;
+      larger.staged_k *= 2;
       if (internal::shared_bytes(program, larger) > room || !reads_ahead(program, larger)) break;
       form = larger;
     }
@@ -208,15 +206,14 @@ bool Placer::reads_ahead(const NestProgram& program, const NestForm& form) {
   bool stages = false;
   for (size_t p = 0; p < program.products.size(); ++p) {
     const int parts = std::min(program.products[p].parts, kPartsAtOnce);
-    const bool held = form.owned && !form.held[p].empty();
-    const bool exchanged = form.owned && !form.exchanged[p].empty();
-    const int right = held ? 0 : parts * tile.block_columns();
+    const bool resident = form.owned && form.resident[p];
+    const bool exchanged = form.owned && form.exchanged[p];
+    const int right = resident ? 0 : parts * tile.block_columns();
     const int left = exchanged ? 0 : tile.block_rows();
-    if (std::max(left, right) * tile.terms / ProductTile::kThreads > internal::kMostAhead)
-      return false;
+    if (std::max(left, right) * tile.k / ProductTile::kThreads > internal::kMostAhead) return false;
     stages |= left > 0 || right > 0;
   }
-  return stages || tile.terms <= internal::kPiece;
+  return stages || tile.k <= kPiece;
 }
 
 int64_t Placer::staging_bytes(const LoopPlacement& p) const {
@@ -245,22 +242,22 @@ DType Placer::dtype() const {
 }
 
 double Placer::product_us(const NestProgram& program, size_t product, int64_t k,
-                          const NestForm& shape, bool held, bool exchanged) const {
+                          const NestForm& shape, bool resident, bool exchanged) const {
   const ProductTile tile = product_tile(program, shape);
   const NestProduct& form = program.products[product];
   const auto text = product_text(program, tile);
-  const double sums = double(text->rows()) * text->columns() * form.parts;
   // Four warps multiply per cycle; one reads.
   const double multiplying =
-      std::max(sums * 32 / multiplied_per_clock(program, form), text->loads_of_term(int(product))) *
+      std::max(text->sums(int(product)) * 32 / multiplied_per_clock(program, form),
+               text->loads_of_term(int(product))) *
       text->warps();
   const double numbers = double((exchanged ? 0 : tile.block_rows()) +
-                                (held ? 0 : int64_t{form.parts} * tile.block_columns()));
+                                (resident ? 0 : int64_t{form.parts} * tile.block_columns()));
   const double staging = numbers * kInstructionsOfNumber / kInstructionsPerClock;
   const double ingest = numbers * size_of(form.left) / gpu_.bytes_per_clock;
-  const double pieces = double(rounded_up(k, tile.terms) / tile.terms);
+  const double pieces = double(rounded_up(k, tile.k) / tile.k);
   const double cycles = multiplying + staging;
-  if (held && exchanged) return multiplying * double(k) / gpu_.clock_per_us;
+  if (resident && exchanged) return multiplying * double(k) / gpu_.clock_per_us;
   // The first piece is waited for, and all others too unless they are read ahead.
   if (reads_ahead(program, shape))
     return std::max(cycles, ingest) * double(k) / gpu_.clock_per_us + gpu_.memory_latency_us;
@@ -269,8 +266,8 @@ double Placer::product_us(const NestProgram& program, size_t product, int64_t k,
 
 double Placer::multiplied_per_clock(const NestProgram& program, const NestProduct& form) const {
   if (!on_tensor_cores(program)) return gpu_.fma_per_clock;
-  if (form.factors == Factors::tf32) return gpu_.mma_per_clock;
-  return form.factors == Factors::split_tf32 ? gpu_.mma_per_clock / 3 : gpu_.mma_per_clock * 2;
+  const TensorCost cost = tensor_cost(form.factors).value();
+  return gpu_.mma_per_clock * (cost.is_half ? 2 : 1) / cost.products;
 }
 
 double Placer::step_us(const LoopPlacement& p) const {
@@ -291,8 +288,7 @@ double Placer::step_us(const LoopPlacement& p) const {
         double(rounded_up(share.columns_of_block, tile.block_columns()) / tile.block_columns());
     for (size_t product = 0; product < call.products.size(); ++product)
       us += tiles * product_us(program, product, call.products[product].panels.k, share.form,
-                               !share.form.held[product].empty(),
-                               !share.form.exchanged[product].empty());
+                               share.form.resident[product], share.form.exchanged[product]);
   }
   // Blocks beyond what the GPU holds run in further rounds.
   const int64_t at_a_time = gpu_.multiprocessors / p.cluster() * p.cluster();

@@ -44,7 +44,7 @@ class Placer {
 
   /// The time of a tile's product over all of k.
   double product_us(const NestProgram& program, size_t product, int64_t k, const NestForm& form,
-                    bool held, bool exchanged) const;
+                    bool resident, bool exchanged) const;
   double multiplied_per_clock(const NestProgram& program, const NestProduct& form) const;
   double step_us(const LoopPlacement& p) const;
   double barrier_us(const LoopPlacement& p) const;

@@ -43,10 +43,6 @@ constexpr size_t kMostParameterBytes = 32764;
 
 namespace internal {
 
-/// Number of terms of one variable: the sums of so many terms are added to the next variable, as on
-/// the CPU, so that long sums are as exact as short ones.
-inline constexpr int kPiece = 256;
-
 /// The loops of a block over its part of a nest. The blocks of a launch divide a nest in turns, by
 /// their position in the grid. In the kernel of a loop whose blocks own rows and columns
 /// (NestForm::owned), a block's part is from row_begin to row_end and column_begin to column_end.
@@ -55,11 +51,11 @@ class BlockLoops {
   explicit BlockLoops(bool owned) : owned_(owned) {}
 
   /// for (index = the block's first row; ...), in steps of `rows`.
-  std::string over_rows(std::string_view index, std::string_view rows) const {
-    return over(index, rows, "y", "row");
+  std::string over_rows(NestGrid& grid, std::string_view index, std::string_view rows) const {
+    return over(grid, index, rows, 'y', "row");
   }
-  std::string over_columns(std::string_view index, std::string_view columns) const {
-    return over(index, columns, "x", "column");
+  std::string over_columns(NestGrid& grid, std::string_view index, std::string_view columns) const {
+    return over(grid, index, columns, 'x', "column");
   }
   /// Upper bounds of the block's rows and columns.
   std::string_view row_end() const { return owned_ ? "row_end" : "rows"; }
@@ -67,18 +63,16 @@ class BlockLoops {
   std::string_view column_end() const { return owned_ ? "column_end" : "columns"; }
 
  private:
-  std::string over(std::string_view index, std::string_view step, std::string_view axis,
+  std::string over(NestGrid& grid, std::string_view index, std::string_view step, char axis,
                    std::string_view what) const;
 
   bool owned_;
 };
 
-/// The body of a nest's kernel, without the braces, indented by one level.
+/// The body of a nest's kernel, without the braces, indented by one level. What it reads of a grid
+/// of its own must be in scope.
 std::string nest_body_text(const NestProgram& program, const std::vector<Parameter>& parameters,
-                           const NestForm& form);
-/// A nest's text with a grid of its own instead of the launch's: thread_x, block_x, threads_x,
-/// blocks_x and those of the other axes, which must be in scope.
-std::string with_own_grid(std::string text);
+                           const NestForm& form, NestGrid& grid);
 /// Bytes of shared memory that the nest takes.
 int64_t shared_bytes(const NestProgram& program, const NestForm& form);
 
@@ -87,17 +81,17 @@ int64_t shared_bytes(const NestProgram& program, const NestForm& form);
 std::string head_of(std::string_view name, const std::vector<Parameter>& parameters, int threads,
                     int blocks);
 /// Opens the loops over the outer axes, if there are any: brings one index for each into scope.
-void open_outer(TextWriter& text, int outer);
+void open_outer(TextWriter& text, int outer, NestGrid& grid);
 /// Warps of a block that share the rows of a column.
 int column_warps(const NestProgram& program);
 int64_t tile_shared_bytes(const NestProgram& program, const NestForm& form);
 /// Copies the block's columns of a product's right operand into shared memory, where they stay
-/// (NestForm::held).
-std::string hold_text(const NestProgram& program, const std::vector<Parameter>& parameters,
-                      const NestForm& form, int product);
+/// (NestForm::resident).
+std::string resident_text(const NestProgram& program, const std::vector<Parameter>& parameters,
+                          const NestForm& form, int product);
 /// Elements of shared memory that they take, for `columns` of a matrix with `k` rows.
-int64_t held_elements(const NestProgram& program, const NestForm& form, size_t product,
-                      int64_t columns, int64_t k);
+int64_t resident_elements(const NestProgram& program, const NestForm& form, size_t product,
+                          int64_t columns, int64_t k);
 /// Copies the block's rows of a product's left operand into shared memory (NestForm::exchanged):
 /// first those of the first step, with zeros where there are none, then a second copy, all zeros.
 /// Without `given` both copies are zeros.
@@ -110,7 +104,7 @@ int64_t exchanged_elements(const NestProgram& program, const NestForm& form, int
 HandedOn exchanged_form(const NestProgram& program, const NestForm& form, const std::string& terms);
 /// The body of the kernel of a nest with products, without the braces.
 std::string tile_body(const NestProgram& program, const std::vector<Parameter>& parameters,
-                      const NestForm& form);
+                      const NestForm& form, NestGrid& grid);
 
 }  // namespace internal
 }  // namespace graphc::core::cuda

@@ -90,11 +90,12 @@ class MergedText {
     const NestCall& call = *nests_[family[0]].call;
     const NestProgram& program = plan_.programs[size_t(call.program)];
     const std::vector<Parameter> parameters = parameters_of(plan_, call, names_);
-    const std::string body = internal::nest_body_text(program, parameters, form_of(call));
+    NestGrid grid(NestGrid::Of::nest);
+    const std::string body = internal::nest_body_text(program, parameters, form_of(call), grid);
     std::vector<Given> all;
     for (const Parameter& parameter : parameters)
       all.push_back({parameter.type, parameter.name, {}});
-    const std::vector<Number> numbers = numbers_of(body);
+    const std::vector<Number> numbers = numbers_of(grid);
     for (const Number& number : numbers) all.push_back({"int", std::string(number.name), {}});
     for (const size_t i : family) add_nest(i, parameters, numbers, all);
     // The remaining blocks belong to the last family.
@@ -103,7 +104,7 @@ class MergedText {
     if (!last) text_.open("if (block < {})", end_of(family));
     bind(family, all);
     write_grid(numbers, nests_[family[0]].grid.threads[0]);
-    text_.lines(internal::with_own_grid(body));
+    text_.lines(body);
     if (!last) text_.line("return;");
     text_.close();
   }
@@ -111,13 +112,12 @@ class MergedText {
   /// The numbers of a nest besides its own parameters: its first block, its number of blocks along
   /// the axes that the text iterates over, and its threads along x unless they are equal for all
   /// nests of the text.
-  static std::vector<Number> numbers_of(const std::string& body) {
-    const auto uses = [&](std::string_view text) { return body.find(text) != std::string::npos; };
+  static std::vector<Number> numbers_of(const NestGrid& grid) {
     std::vector<Number> numbers{{"block_begin", Number::Kind::begin, 0}};
-    if (uses("blockDim.x")) numbers.push_back({"threads_x", Number::Kind::threads, 0});
-    if (uses("gridDim.x")) numbers.push_back({"blocks_x", Number::Kind::blocks, 0});
-    if (uses("gridDim.y")) numbers.push_back({"blocks_y", Number::Kind::blocks, 1});
-    if (uses("gridDim.z")) numbers.push_back({"blocks_z", Number::Kind::blocks, 2});
+    if (grid.reads_threads('x')) numbers.push_back({"threads_x", Number::Kind::threads, 0});
+    if (grid.reads_blocks('x')) numbers.push_back({"blocks_x", Number::Kind::blocks, 0});
+    if (grid.reads_blocks('y')) numbers.push_back({"blocks_y", Number::Kind::blocks, 1});
+    if (grid.reads_blocks('z')) numbers.push_back({"blocks_z", Number::Kind::blocks, 2});
     return numbers;
   }
 

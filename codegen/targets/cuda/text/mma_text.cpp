@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Products on tensor cores, by mma.sync.
+//
 // A warp multiplies 16 rows by 8 columns at a time. Its 32 lanes form eight groups of four. Of each
 // operand a group has a row (or a column), and a lane has every fourth term of it; of the sums a
 // lane has two rows and two columns (PTX ISA, "Matrix Fragments for mma.m16n8k8" and "...
@@ -12,12 +14,9 @@
 //
 // The left operand is stored row by row, so that threads that read neighbours along a row of memory
 // write neighbours.
-#include "codegen/targets/cuda/text/mma_text.h"
-
 #include <algorithm>
-#include <vector>
 
-#include "codegen/targets/cuda/text/kernel_text.h"
+#include "codegen/targets/cuda/text/product_text.h"
 
 namespace graphc::core::cuda {
 namespace {
@@ -30,10 +29,6 @@ int padded(int extent) { return extent % 16 == 0 ? extent + 8 : extent; }
 /// Padding of a row of the left operand, whose number of words is a multiple of 8: lanes that read
 /// four neighbours of each of eight rows then have no bank conflicts.
 constexpr int kRowPadding = 4;
-/// Sums of a thread when the tile has its minimum size, four of each part: more would spill where
-/// two blocks share a multiprocessor.
-constexpr int kMostMmaSums = 64;
-
 /// How the factors of an instruction are made from f32.
 struct MmaForm {
   std::string_view name;     ///< specific part of the instruction's name
@@ -114,8 +109,7 @@ class MmaText : public ProductText {
               row_end, column_end);
     // Unrolls several steps, so that loads of the next ones overlap products; fewer if much of a
     // stage is kept in registers.
-    if (tile_.terms > 4 * form.terms)
-      text.line("#pragma unroll {}", pieces_at_a_time() > 2 ? 2 : 4);
+    if (tile_.k > 4 * form.terms) text.line("#pragma unroll {}", pieces_at_a_time() > 2 ? 2 : 4);
     text.open("for (int at_term = 0; at_term < there; at_term += {})", form.terms);
     if (!pieces.left_is_ready || form.terms == 8)
       text.line("const int lane_term = at_term + in_group;");
@@ -268,19 +262,11 @@ std::unique_ptr<const ProductText> mma_text_of(const NestProgram& program, const
 
 }  // namespace
 
-bool on_tensor_cores(const NestProgram& program) {
-  for (const NestProduct& product : program.products) {
-    if (product.factors == Factors::as_stored) return false;
-  }
-  const int parts = parts_of(program);
-  return 4 * (parts + std::min(parts, kPartsAtOnce)) <= kMostMmaSums;
-}
-
 std::unique_ptr<const ProductText> mma_text(const NestProgram& program, const ProductTile& tile) {
   const int rows = tile.block_rows() / kMmaRows, columns = tile.block_columns() / kMmaColumns;
   // As many pieces at a time as are in shared memory: each load of a lane of the left operand then
   // serves most columns.
-  for (int turns = std::clamp(tile.terms / internal::kPiece, 1, kMmaWarps); turns > 1; turns /= 2) {
+  for (int turns = std::clamp(tile.k / kPiece, 1, kMmaWarps); turns > 1; turns /= 2) {
     auto text = mma_text_of(program, tile, rows, columns, turns);
     const int parts = parts_of(program);
     const int sums = text->rows() * text->columns() * (parts + std::min(parts, kPartsAtOnce));

@@ -91,7 +91,7 @@ class Listing {
       if (form.parts > 1) add(ParameterKind::right_part, p, names_.make(right + "_part"));
       add(ParameterKind::right_column, p, names_.make(right + "_column"));
     }
-    add(ParameterKind::terms, p, names_.make("terms"));
+    add(ParameterKind::k, p, names_.make("terms"));
   }
 
   const Plan& plan_;
@@ -156,18 +156,18 @@ int64_t product_number(const Parameter& parameter, const NestProduct& form,
 
 }  // namespace
 
+std::string NestForm::resident_name(size_t product) const {
+  return fmt::format("resident_{}_{}", nest, product);
+}
+
+std::string NestForm::exchanged_name(size_t product) const {
+  return fmt::format("exchanged_{}_{}", nest, product);
+}
+
 std::string NestForm::key() const {
-  std::string handed;
-  for (const HandedOn& each : handed_on)
-    handed += fmt::format("{} to {} from {}: {} rows, {} {} {}, {} blocks; ", each.operand, each.to,
-                          each.first_term, each.tile_rows, each.tile_stride, each.row_stride,
-                          each.term_stride, each.blocks);
-  return fmt::format(
-      "{} axes around, panels [{}], tiles of {} x {}{}, {} terms, held [{}], exchanged [{}], "
-      "handed "
-      "on [{}]",
-      outer, fmt::join(panel_widths, ","), tile_rows, tile_columns, owned ? ", owned" : "",
-      staged_terms, fmt::join(held, ","), fmt::join(exchanged, ","), handed);
+  GRAPHC_CHECK(!owned, "nests of a loop whose blocks own rows and columns share no kernels");
+  return fmt::format("{} axes around, panels [{}], tiles of {} x {}, {} terms", outer,
+                     fmt::join(panel_widths, ","), tile_rows, tile_columns, staged_k);
 }
 
 NestForm form_of(const NestCall& call) {
@@ -185,7 +185,7 @@ NestForm form_of(const NestCall& call) {
 
 NestForm streamed_form_of(const NestCall& call) {
   NestForm form = form_of(call);
-  form.staged_terms = 16;
+  form.staged_k = 16;
   return form;
 }
 

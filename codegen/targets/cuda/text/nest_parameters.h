@@ -31,15 +31,19 @@ struct NestForm {
   int tile_rows = 64, tile_columns = 64;
   /// Whether it is for the kernel of a loop whose blocks own rows and columns (loop_placement.h).
   bool owned = false;
-  int staged_terms = 0;  ///< terms of k in shared memory at a time; 0: as many as are useful
-  /// For each product, the variable of the block's columns of its right operand, which stay in
-  /// shared memory during the whole loop; empty: they are read in every step.
-  std::vector<std::string> held;
-  /// The same for its left operand in this step.
-  std::vector<std::string> exchanged;
+  int staged_k = 0;  ///< terms in shared memory at a time; 0: as many as are useful
+  size_t nest = 0;   ///< its number in the loop's kernel, if the blocks own rows and columns
+  /// For each product, whether the block's columns of its right operand stay in shared memory
+  /// during the whole loop, in the variable resident_name(); otherwise they are read in every step.
+  std::vector<bool> resident;
+  /// The same for its left operand in this step, in exchanged_name().
+  std::vector<bool> exchanged;
   std::vector<HandedOn> handed_on;
   bool operator==(const NestForm&) const = default;
-  /// Equal for calls that share a kernel, given equal programs.
+  std::string resident_name(size_t product) const;
+  std::string exchanged_name(size_t product) const;
+  /// Equal for calls that share a kernel of their own or a part of a merged one, given equal
+  /// programs.
   std::string key() const;
 };
 NestForm form_of(const NestCall& call);
@@ -65,7 +69,7 @@ enum class ParameterKind : uint8_t {
   right_part,
   right_column,
   right_block,  ///< from one block of panels to the next
-  terms,        ///< number of terms of a product: k
+  k,            ///< number of terms of a product
   rows,
   columns,
   extent,  ///< of an outer axis

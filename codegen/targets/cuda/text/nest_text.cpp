@@ -3,8 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
-#include <utility>
 
 #include "codegen/targets/cuda/text/kernel_text.h"
 #include "codegen/targets/cuda/text/nest_body.h"
@@ -14,7 +12,6 @@
 namespace graphc::core::cuda {
 namespace {
 
-constexpr int kPiece = internal::kPiece;
 constexpr int kNestThreads = 256;
 constexpr int kWarp = 32;
 constexpr int64_t kMostBlocks = 2147483647;  ///< of a grid along x
@@ -25,14 +22,20 @@ constexpr int64_t kSharedOfColumns = 40 << 10;
 class NestText {
  public:
   NestText(const NestProgram& program, const std::vector<Parameter>& parameters,
-           const NestForm& form)
-      : program_(program), outer_(form.outer), loops_(form.owned), body_(program, parameters) {
+           const NestForm& form, NestGrid& grid)
+      : program_(program),
+        outer_(form.outer),
+        loops_(form.owned),
+        grid_(grid),
+        thread_x_(grid.thread('x')),
+        thread_y_(grid.thread('y')),
+        body_(program, parameters) {
     body_.hand_on(form.handed_on);
   }
 
   /// The body of the function, without the braces.
   const std::string& write() {
-    internal::open_outer(text_, outer_);
+    internal::open_outer(text_, outer_, grid_);
     if (program_.kind == NestKind::column_wise) {
       over_rows();
     } else if (body_.reductions().empty()) {
@@ -48,8 +51,8 @@ class NestText {
   /// Opens the loop over a thread's rows. All threads reach the loop's joint operations; only those
   /// that have a row run the rest.
   void each_row() {
-    text_.open("{}", loops_.over_rows("first_row", "blockDim.y"));
-    text_.line("const long long row = first_row + threadIdx.y;");
+    text_.open("{}", loops_.over_rows(grid_, "first_row", grid_.threads('y')));
+    text_.line("const long long row = first_row + {};", thread_y_);
     text_.open("if (row < {})", loops_.row_end());
   }
   void end_rows() {
@@ -62,8 +65,8 @@ class NestText {
   void each_element() {
     text_.line("// A thread an element.");
     each_row();
-    text_.open("{}", loops_.over_columns("first_column", "blockDim.x"));
-    text_.line("const long long column = first_column + threadIdx.x;");
+    text_.open("{}", loops_.over_columns(grid_, "first_column", grid_.threads('x')));
+    text_.line("const long long column = first_column + {};", thread_x_);
     text_.open("if (column < {})", loops_.column_end());
     body_.write(text_, Level::once);
     body_.write(text_, Level::row);
@@ -111,10 +114,10 @@ class NestText {
   void along_rows() {
     text_.line("// A warp a row.");
     each_row();
-    body_.write(text_, Level::once, "threadIdx.x < columns");
-    body_.write(text_, Level::row, "threadIdx.x < columns");
+    body_.write(text_, Level::once, thread_x_ + " < columns");
+    body_.write(text_, Level::row, thread_x_ + " < columns");
     begin_sums();
-    sum_in_pieces("column", "threadIdx.x", "columns", kWarp, 2);
+    sum_in_pieces("column", thread_x_, "columns", kWarp, 2);
     text_.line("// The lanes meet in a tree.");
     text_.open("for (int lanes = {}; lanes > 0; lanes = lanes / 2)", kWarp / 2);
     for (const Reduction& r : body_.reductions()) {
@@ -127,7 +130,7 @@ class NestText {
       text_.line("{} = {};", r.name, r.join(r.name, "other_" + r.name));
     }
     text_.close();
-    text_.open("if (threadIdx.x == 0)");
+    text_.open("if ({} == 0)", thread_x_);
     for (const Reduction& r : body_.reductions()) body_.write_result(text_, r, r.name);
     text_.close();
     end_rows();
@@ -141,41 +144,45 @@ class NestText {
     for (const Reduction& r : body_.reductions())
       text_.line("__shared__ {} of_warps_{}[{}][{}];", register_type_text(r.dtype), r.name, warps,
                  kWarp);
-    text_.open("{}", loops_.over_columns("first", std::to_string(kWarp)));
-    text_.line("const long long column = first + threadIdx.x;");
+    text_.open("{}", loops_.over_columns(grid_, "first", std::to_string(kWarp)));
+    text_.line("const long long column = first + {};", thread_x_);
     begin_sums();
     text_.open("if (column < {})", loops_.column_end());
-    body_.write(text_, Level::once, "threadIdx.y < rows");
-    sum_in_pieces("row", "threadIdx.y", "rows", warps, 2);
+    body_.write(text_, Level::once, thread_y_ + " < rows");
+    sum_in_pieces("row", thread_y_, "rows", warps, 2);
     text_.close();
     for (const Reduction& r : body_.reductions())
-      text_.line("of_warps_{0}[threadIdx.y][threadIdx.x] = {0};", r.name);
+      text_.line("{} = {};", of_warps(r, thread_y_), r.name);
     text_.line("__syncthreads();");
     if (warps > 1) {
       text_.line("// The warps meet in a tree.");
       text_.open("for (int warps = {}; warps > 0; warps = warps / 2)", warps / 2);
-      text_.open("if (threadIdx.y < warps)");
+      text_.open("if ({} < warps)", thread_y_);
       for (const Reduction& r : body_.reductions()) {
-        const std::string mine = fmt::format("of_warps_{}[threadIdx.y][threadIdx.x]", r.name);
-        const std::string other =
-            fmt::format("of_warps_{}[threadIdx.y + warps][threadIdx.x]", r.name);
-        text_.line("{} = {};", mine, r.join(mine, other));
+        const std::string mine = of_warps(r, thread_y_);
+        text_.line("{} = {};", mine, r.join(mine, of_warps(r, thread_y_ + " + warps")));
       }
       text_.close();
       text_.line("__syncthreads();");
       text_.close();
     }
-    text_.open("if (threadIdx.y == 0 && column < {})", loops_.column_end());
-    for (const Reduction& r : body_.reductions())
-      body_.write_result(text_, r, fmt::format("of_warps_{}[0][threadIdx.x]", r.name));
+    text_.open("if ({} == 0 && column < {})", thread_y_, loops_.column_end());
+    for (const Reduction& r : body_.reductions()) body_.write_result(text_, r, of_warps(r, "0"));
     text_.close();
     text_.line("__syncthreads();  // the next columns' sums go to the same places");
     text_.close();
   }
 
+  /// The sum of a warp's rows in the thread's column.
+  std::string of_warps(const Reduction& r, std::string_view warp) const {
+    return fmt::format("of_warps_{}[{}][{}]", r.name, warp, thread_x_);
+  }
+
   const NestProgram& program_;
   const int outer_;
   const internal::BlockLoops loops_;
+  NestGrid& grid_;
+  const std::string thread_x_, thread_y_;
   NestBody body_;
   TextWriter text_{1};
 };
@@ -254,15 +261,14 @@ std::string comment_of(const NestProgram& program, const NestCall& call) {
 
 namespace internal {
 
-std::string BlockLoops::over(std::string_view index, std::string_view step, std::string_view axis,
-                             std::string_view what) const {
+std::string BlockLoops::over(NestGrid& grid, std::string_view index, std::string_view step,
+                             char axis, std::string_view what) const {
   if (owned_)
     return fmt::format("for (long long {0} = {1}_begin; {0} < {1}_end; {0} += {2})", index, what,
                        step);
   return fmt::format(
-      "for (long long {0} = (long long)blockIdx.{3} * {2}; {0} < {1}s; {0} += (long "
-      "long)gridDim.{3} * {2})",
-      index, what, step, axis);
+      "for (long long {0} = (long long){3} * {2}; {0} < {1}s; {0} += (long long){4} * {2})", index,
+      what, step, grid.block(axis), grid.blocks(axis));
 }
 
 std::string head_of(std::string_view name, const std::vector<Parameter>& parameters, int threads,
@@ -274,12 +280,13 @@ std::string head_of(std::string_view name, const std::vector<Parameter>& paramet
                      blocks, name, fmt::join(listed, ","));
 }
 
-void open_outer(TextWriter& text, int outer) {
+void open_outer(TextWriter& text, int outer, NestGrid& grid) {
   if (outer == 0) return;
   std::vector<std::string> extents;
   for (int axis = 0; axis < outer; ++axis) extents.push_back(fmt::format("extent_{}", axis));
   text.line("const long long around = {};", fmt::join(extents, " * "));
-  text.open("for (long long outer = blockIdx.z; outer < around; outer += gridDim.z)");
+  text.open("for (long long outer = {}; outer < around; outer += {})", grid.block('z'),
+            grid.blocks('z'));
   text.line("long long rest = outer;");
   for (int axis = outer - 1; axis >= 0; --axis) {
     text.line("const long long outer_{} = rest % extent_{};", axis, axis);
@@ -288,22 +295,9 @@ void open_outer(TextWriter& text, int outer) {
 }
 
 std::string nest_body_text(const NestProgram& program, const std::vector<Parameter>& parameters,
-                           const NestForm& form) {
-  if (program.kind == NestKind::tiles) return tile_body(program, parameters, form);
-  return NestText(program, parameters, form).write();
-}
-
-std::string with_own_grid(std::string text) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kGrid{
-      {{"threadIdx.", "thread_"},
-       {"blockIdx.", "block_"},
-       {"blockDim.", "threads_"},
-       {"gridDim.", "blocks_"}}};
-  for (const auto& [from, to] : kGrid) {
-    for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at))
-      text.replace(at, from.size(), to);
-  }
-  return text;
+                           const NestForm& form, NestGrid& grid) {
+  if (program.kind == NestKind::tiles) return tile_body(program, parameters, form, grid);
+  return NestText(program, parameters, form, grid).write();
 }
 
 int64_t shared_bytes(const NestProgram& program, const NestForm& form) {
@@ -327,7 +321,8 @@ KernelText nest_kernel(const Plan& plan, const NestCall& call, std::string_view 
   const NestProgram& program = plan.programs[size_t(call.program)];
   const std::vector<Parameter> parameters = parameters_of(plan, call);
   const NestForm form = form_of(call);
-  const std::string body = internal::nest_body_text(program, parameters, form);
+  NestGrid grid(NestGrid::Of::launch);
+  const std::string body = internal::nest_body_text(program, parameters, form, grid);
   // Fragments of tensor cores and many sums would spill if two blocks shared the registers.
   const bool fills_registers = program.kind == NestKind::tiles && on_tensor_cores(program) &&
                                sums_of_thread(program, form) > kSumsBesideOthers;

@@ -17,8 +17,8 @@ std::string with(int more, std::string_view text) {
   return more == 0 ? std::string(text) : fmt::format("({} + {})", text, more);
 }
 
-/// Words of a held matrix that a thread copies at a time.
-constexpr int kHeldAtOnce = 16;
+/// Words of a resident matrix that a thread copies at a time.
+constexpr int kResidentAtOnce = 16;
 
 }  // namespace
 
@@ -27,15 +27,15 @@ std::string rounded_terms(const std::string& terms, const ProductText& text) {
   return group == 1 ? terms : fmt::format("(({} + {}) / {} * {})", terms, group - 1, group, group);
 }
 
-std::string OperandText::held_terms(int p) const { return rounded_terms(terms(p), product_); }
+std::string OperandText::resident_terms(int p) const { return rounded_terms(terms(p), product_); }
 
-std::string OperandText::held_words(int p) const {
+std::string OperandText::resident_words(int p) const {
   const int of_word = product_.terms_of_word(p);
-  return of_word == 1 ? held_terms(p) : fmt::format("({} / {})", held_terms(p), of_word);
+  return of_word == 1 ? resident_terms(p) : fmt::format("({} / {})", resident_terms(p), of_word);
 }
 
 std::string OperandText::left_words(int p) const {
-  return is_exchanged(p) ? held_terms(p) : std::to_string(words_of_piece(p));
+  return is_exchanged(p) ? resident_terms(p) : std::to_string(words_of_piece(p));
 }
 
 /// The pieces of all nests of a loop's kernel use the same shared memory, one after another.
@@ -56,7 +56,7 @@ void OperandText::declare_shared(TextWriter& text, int p) const {
     at += elements;
   };
   if (!is_exchanged(p)) declare("left", left);
-  if (!is_held(p)) declare("right", right);
+  if (!is_resident(p)) declare("right", right);
   if (product_.pieces_at_a_time() > 1) declare("handed", product_.handed_elements(p));
 }
 
@@ -186,18 +186,19 @@ std::string OperandText::right_term_stride(int p) const {
                    : body_.name_of(ParameterKind::right_k, p);
 }
 
-void OperandText::write_hold(TextWriter& text, int p) const {
+void OperandText::write_resident(TextWriter& text, int p) const {
   const NestProduct& product = form_of(p);
   const int width = tile_.block_columns(), line_width = product.parts * width;
   const int stride = product_.right_stride(product.parts);
   // Words of two terms come in fours (term_of()): a turn begins with the first of four.
-  const int words = std::max(kHeldAtOnce * ProductTile::kThreads / line_width / 4, 1) * 4;
-  text.line("const int words_there = (int)({});", held_words(p));
+  const int words = std::max(kResidentAtOnce * ProductTile::kThreads / line_width / 4, 1) * 4;
+  text.line("const int words_there = (int)({});", resident_words(p));
   text.line("const int thread = threadIdx.x;");
   const auto put = [=, this](const std::string& line, const std::string& at,
                              const std::string& first, const std::string& second) {
-    return fmt::format("if (held_word + {0} < words_there) to[(held_word + {0}) * {1} + {2}] = {3}",
-                       line, stride, at, product_.ready(p, first, second));
+    return fmt::format(
+        "if (resident_word + {0} < words_there) to[(resident_word + {0}) * {1} + {2}] = {3}", line,
+        stride, at, product_.ready(p, first, second));
   };
   const internal::StagingText words_of_turn = right(p, 0, product.parts, words, "column_end", put);
   words_of_turn.declare(text);
@@ -205,9 +206,9 @@ void OperandText::write_hold(TextWriter& text, int p) const {
       "for (long long first_column = column_begin; first_column < column_end; first_column += {})",
       width);
   text.line("{}* to = &{}[(first_column - column_begin) / {} * words_there * {}];",
-            type_of(product.sum), form_.held[size_t(p)], width, stride);
-  text.open("for (int held_word = 0; held_word < words_there; held_word += {})", words);
-  text.line("const long long loaded_term = held_word * {};", product_.terms_of_word(p));
+            type_of(product.sum), form_.resident_name(size_t(p)), width, stride);
+  text.open("for (int resident_word = 0; resident_word < words_there; resident_word += {})", words);
+  text.line("const long long loaded_term = resident_word * {};", product_.terms_of_word(p));
   words_of_turn.bring(text);
   text.close();
   text.close();
@@ -215,9 +216,9 @@ void OperandText::write_hold(TextWriter& text, int p) const {
 
 void OperandText::write_exchange(TextWriter& text, int p, bool given) const {
   const NestProduct& product = form_of(p);
-  const std::string& to = form_.exchanged[size_t(p)];
+  const std::string to = form_.exchanged_name(size_t(p));
   const int rows = tile_.block_rows();
-  const LeftLayout layout = product_.left_layout(held_terms(p));
+  const LeftLayout layout = product_.left_layout(resident_terms(p));
   text.open("for (long long slot = threadIdx.x; slot < {}_size; slot += {})", to,
             ProductTile::kThreads);
   std::string first = literal_text(product.sum, 0);

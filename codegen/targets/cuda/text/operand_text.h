@@ -25,8 +25,8 @@ class OperandText {
         loops_(form.owned) {}
 
   /// Whether the block keeps the left, or right, operand in shared memory during all steps.
-  bool is_exchanged(int p) const { return form_.owned && !form_.exchanged[size_t(p)].empty(); }
-  bool is_held(int p) const { return form_.owned && !form_.held[size_t(p)].empty(); }
+  bool is_exchanged(int p) const { return form_.owned && form_.exchanged[size_t(p)]; }
+  bool is_resident(int p) const { return form_.owned && form_.resident[size_t(p)]; }
 
   /// Declares the shared memory of both operands' pieces, and of the sums that warps hand over.
   void declare_shared(TextWriter& text, int p) const;
@@ -37,17 +37,17 @@ class OperandText {
   /// Words of a row of the left operand in shared memory, as text.
   std::string left_words(int p) const;
   /// The number of words of the right operand that the block keeps during all steps.
-  std::string held_words(int p) const;
+  std::string resident_words(int p) const;
 
-  /// hold_text() and exchange_text().
-  void write_hold(TextWriter& text, int p) const;
+  /// resident_text() and exchange_text().
+  void write_resident(TextWriter& text, int p) const;
   void write_exchange(TextWriter& text, int p, bool given) const;
 
  private:
   const NestProduct& form_of(int p) const { return program_.products[size_t(p)]; }
-  std::string terms(int p) const { return body_.name_of(ParameterKind::terms, p); }
-  std::string held_terms(int p) const;
-  int words_of_piece(int p) const { return product_.words(p, tile_.terms); }
+  std::string terms(int p) const { return body_.name_of(ParameterKind::k, p); }
+  std::string resident_terms(int p) const;
+  int words_of_piece(int p) const { return product_.words(p, tile_.k); }
   /// How a piece of `words` of the right operand is copied to the destination that `put` writes.
   internal::StagingText right(int p, int part, int parts, int words, std::string_view column_end,
                               decltype(internal::StagedTexts::put) put) const;

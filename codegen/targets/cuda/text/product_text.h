@@ -20,7 +20,7 @@ struct ProductTile {
   static constexpr int kThreads = 256;
   int down = 16, across = 16;
   int rows = 4, columns = 4;  ///< per thread, if each has the same number of elements
-  int terms = 16;             ///< terms of k in shared memory at a time
+  int k = 16;                 ///< terms in shared memory at a time
 
   int block_rows() const { return down * rows; }
   int block_columns() const { return across * columns; }
@@ -29,7 +29,15 @@ struct ProductTile {
 /// Parts of a product that are summed at a time.
 inline constexpr int kPartsAtOnce = 8;
 /// The number of parts of all products of a nest.
-int parts_of(const NestProgram& program);
+inline int parts_of(const NestProgram& program) {
+  int parts = 0;
+  for (const NestProduct& product : program.products) parts += product.parts;
+  return parts;
+}
+
+/// Number of terms of one variable: the sums of so many terms are added to the next variable, as on
+/// the CPU, so that long sums are as exact as short ones.
+inline constexpr int kPiece = 256;
 
 /// Pieces of a product's operands in shared memory. The left one has the layout of left_layout();
 /// words of the right one are right_stride(parts) elements apart, with its parts adjacent.
@@ -137,6 +145,10 @@ class ProductText {
 
   /// Warps that multiply a piece.
   virtual int warps() const { return ProductTile::kThreads / 32; }
+  /// Sums of a thread, of all parts of a product.
+  double sums(int product) const {
+    return double(rows_) * columns_ * program_.products[size_t(product)].parts;
+  }
   /// How often each of them loads from shared memory for a term of a product.
   virtual double loads_of_term(int product) const = 0;
 
@@ -174,9 +186,17 @@ bool on_tensor_cores(const NestProgram& program);
 
 /// The smallest tile that tensor cores multiply.
 inline constexpr int kMmaRows = 16, kMmaColumns = 8;
+/// Sums of a thread when the tile has that size, four of each part: more would spill where two
+/// blocks share a multiprocessor.
+inline constexpr int kMostMmaSums = 64;
 
-/// The implementation for the nests of a program with this tile.
-std::unique_ptr<const ProductText> product_text(const NestProgram& program,
-                                                const ProductTile& tile);
+/// The implementation for the nests of a program with this tile, whose text names threads as `grid`
+/// does: mma_text() on tensor cores, else fma_text().
+std::unique_ptr<const ProductText> product_text(
+    const NestProgram& program, const ProductTile& tile,
+    const NestGrid& grid = NestGrid(NestGrid::Of::launch));
+std::unique_ptr<const ProductText> fma_text(const NestProgram& program, const ProductTile& tile,
+                                            const NestGrid& grid);
+std::unique_ptr<const ProductText> mma_text(const NestProgram& program, const ProductTile& tile);
 
 }  // namespace graphc::core::cuda

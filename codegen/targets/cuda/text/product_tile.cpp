@@ -22,7 +22,7 @@ constexpr int kMostRegisters = 64;
 int64_t bytes_of_piece(const NestProgram& program, const ProductTile& tile, const ProductText& text,
                        size_t p, bool left, bool right) {
   const NestProduct& product = program.products[p];
-  const int words = text.words(int(p), tile.terms);
+  const int words = text.words(int(p), tile.k);
   const int64_t right_words =
       int64_t{words} * text.right_stride(std::min(product.parts, kPartsAtOnce));
   return ((left ? text.left_elements(words) : 0) + (right ? right_words : 0) +
@@ -58,7 +58,7 @@ int registers_ahead(const NestProgram& program, const ProductTile& tile) {
   for (const NestProduct& product : program.products) {
     const int columns = std::min(product.parts, kPartsAtOnce) * tile.block_columns();
     const int of_number = ProductTile::kThreads % columns == 0 ? 1 : 16;
-    most = std::max(most, (tile.block_rows() + of_number * columns) * tile.terms);
+    most = std::max(most, (tile.block_rows() + of_number * columns) * tile.k);
   }
   return most / ProductTile::kThreads;
 }
@@ -75,16 +75,15 @@ ProductTile shared_out_tile(const NestProgram& program, const NestForm& form) {
     (tile.columns >= tile.rows ? tile.columns : tile.rows) /= 2;
   }
   const int least_terms = product_text(program, tile)->least_terms();
-  tile.terms = form.staged_terms;
-  if (tile.terms == 0) {
-    tile.terms = kMostTerms;
-    while (tile.terms > kFewTerms &&
+  tile.k = form.staged_k;
+  if (tile.k == 0) {
+    tile.k = kMostTerms;
+    while (tile.k > kFewTerms &&
            (registers_ahead(program, tile) + sums_of(program, tile) > kMostRegisters ||
             bytes_of_pieces(program, tile) > kSharedOfTiles / 2))
-      tile.terms /= 2;
+      tile.k /= 2;
   }
-  while (tile.terms > least_terms && bytes_of_pieces(program, tile) > kSharedOfTiles)
-    tile.terms /= 2;
+  while (tile.k > least_terms && bytes_of_pieces(program, tile) > kSharedOfTiles) tile.k /= 2;
   GRAPHC_CHECK(bytes_of_pieces(program, tile) <= kSharedOfTiles,
                "products that need {} bytes a term", bytes_of_pieces(program, tile));
   return tile;
@@ -103,7 +102,7 @@ ProductTile owned_tile(const NestProgram& program, const NestForm& form) {
   }
   tile.across = form.tile_columns / tile.columns;
   tile.down = ProductTile::kThreads / tile.across;
-  tile.terms = form.staged_terms;
+  tile.k = form.staged_k;
   return tile;
 }
 
@@ -128,13 +127,13 @@ int64_t internal::tile_shared_bytes(const NestProgram& program, const NestForm& 
   // The products use the same shared memory, one after another.
   int64_t most = 0;
   for (size_t p = 0; p < program.products.size(); ++p)
-    most = std::max(most, bytes_of_piece(program, tile, *text, p, form.exchanged[p].empty(),
-                                         form.held[p].empty()));
+    most = std::max(most,
+                    bytes_of_piece(program, tile, *text, p, !form.exchanged[p], !form.resident[p]));
   return most;
 }
 
-int64_t internal::held_elements(const NestProgram& program, const NestForm& form, size_t product,
-                                int64_t columns, int64_t k) {
+int64_t internal::resident_elements(const NestProgram& program, const NestForm& form,
+                                    size_t product, int64_t columns, int64_t k) {
   const ProductTile tile = product_tile(program, form);
   const auto text = product_text(program, tile);
   const auto groups = [](int64_t count, int64_t of) { return (count + of - 1) / of; };

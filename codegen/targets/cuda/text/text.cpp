@@ -27,7 +27,7 @@ constexpr std::string_view kOwn =
     "column column_begin column_end column_group column_groups columns copysign copysignf cos "
     "cosf cosh coshf end erf erff exp exp2 exp2f expf expm1 expm1f f16_pair fabs fabsf first "
     "first_column first_row first_term floor floorf fma fmaf fmax fmaxf fmin fminf fmod fmodf "
-    "gridDim group held_tile in_group in_vain inner isinf isinff isnan isnanf "
+    "gridDim group resident_tile in_group in_vain inner isinf isinff isnan isnanf "
     "iteration lane lane_term lanes larger larger_double limit log log1p log1pf log2 log2f logf "
     "loop_number max maxf block_barrier cluster_barrier barriers min minf next_column next_row "
     "of_block "

@@ -8,7 +8,9 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -63,6 +65,38 @@ class TextWriter {
  private:
   std::string text_;
   int indent_;
+};
+
+/// How the text of a nest names the position of its thread and block in the nest's grid, and the
+/// extents of the grid: x, y and z.
+class NestGrid {
+ public:
+  /// The nest is a launch of its own, or a kernel of several nests has variables for the grid of
+  /// each: thread_x, block_x, threads_x, blocks_x and those of the other axes.
+  enum class Of : uint8_t { launch, nest };
+  explicit NestGrid(Of of) : is_launch_(of == Of::launch) {}
+
+  std::string thread(char axis) const { return name("threadIdx.", "thread_", axis); }
+  std::string block(char axis) const { return name("blockIdx.", "block_", axis); }
+  /// Threads of a block, and blocks. The grid notes that the text reads them.
+  std::string threads(char axis) {
+    threads_read_.insert(axis);
+    return name("blockDim.", "threads_", axis);
+  }
+  std::string blocks(char axis) {
+    blocks_read_.insert(axis);
+    return name("gridDim.", "blocks_", axis);
+  }
+  bool reads_threads(char axis) const { return threads_read_.contains(axis); }
+  bool reads_blocks(char axis) const { return blocks_read_.contains(axis); }
+
+ private:
+  std::string name(std::string_view of_launch, std::string_view own, char axis) const {
+    return fmt::format("{}{}", is_launch_ ? of_launch : own, axis);
+  }
+
+  const bool is_launch_;
+  std::set<char> threads_read_, blocks_read_;
 };
 
 /// Names in one function: maps a value's name to a unique identifier.

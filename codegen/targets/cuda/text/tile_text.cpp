@@ -15,12 +15,13 @@ using internal::StagingText;
 class TileText {
  public:
   TileText(const NestProgram& program, const std::vector<Parameter>& parameters,
-           const NestForm& form)
+           const NestForm& form, NestGrid& grid)
       : program_(program),
         form_(form),
         tile_(product_tile(program, form)),
-        product_(product_text(program, tile_)),
+        product_(product_text(program, tile_, grid)),
         loops_(form.owned),
+        grid_(grid),
         body_(program, parameters,
               [](int product, int part) {
                 return fmt::format("sums_{}[{}][at_row][at_column]", product, part);
@@ -32,9 +33,10 @@ class TileText {
   const std::string& write() {
     for (size_t p = 0; p < program_.products.size(); ++p) operands_.declare_shared(text_, int(p));
     if (counts_threads())
-      text_.line("const int thread = threadIdx.y * {} + threadIdx.x;", tile_.across);
+      text_.line("const int thread = {} * {} + {};", grid_.thread('y'), tile_.across,
+                 grid_.thread('x'));
     product_->declare(text_);
-    internal::open_outer(text_, form_.outer);
+    internal::open_outer(text_, form_.outer, grid_);
     open_blocks();
     read_ahead();
     for (size_t p = 0; p < program_.products.size(); ++p) sum_product(int(p));
@@ -45,8 +47,8 @@ class TileText {
     return text_.text();
   }
 
-  const std::string& write_hold(int p) {
-    operands_.write_hold(text_, p);
+  const std::string& write_resident(int p) {
+    operands_.write_resident(text_, p);
     return text_.text();
   }
   const std::string& write_exchange(int p, bool given) {
@@ -57,19 +59,20 @@ class TileText {
  private:
   static std::string_view type_of(DType dtype) { return register_type_text(dtype); }
   bool is_exchanged(int p) const { return operands_.is_exchanged(p); }
-  bool is_held(int p) const { return operands_.is_held(p); }
+  bool is_resident(int p) const { return operands_.is_resident(p); }
   /// Whether the code needs the index of the thread in the block.
   bool counts_threads() const {
     bool counts = on_tensor_cores(program_);
     for (size_t p = 0; p < program_.products.size(); ++p)
-      counts |= !is_exchanged(int(p)) || !is_held(int(p));
+      counts |= !is_exchanged(int(p)) || !is_resident(int(p));
     return counts;
   }
 
   /// Opens the loops over the block's tiles.
   void open_blocks() {
-    text_.open("{}", loops_.over_rows("first_row", std::to_string(tile_.block_rows())));
-    text_.open("{}", loops_.over_columns("first_column", std::to_string(tile_.block_columns())));
+    text_.open("{}", loops_.over_rows(grid_, "first_row", std::to_string(tile_.block_rows())));
+    text_.open("{}",
+               loops_.over_columns(grid_, "first_column", std::to_string(tile_.block_columns())));
   }
 
   void sum_product(int p) {
@@ -86,35 +89,35 @@ class TileText {
   /// contains pieces that are summed separately; or a piece contains several stages if it is
   /// longer.
   void sum_parts(int p, int part, int parts) {
-    const std::string terms = body_.name_of(ParameterKind::terms, p);
+    const std::string terms = body_.name_of(ParameterKind::k, p);
     text_.open_block();
     std::vector<StagingText> staged;
     if (!is_exchanged(p)) staged.push_back(operands_.left(p));
-    if (!is_held(p)) staged.push_back(operands_.right(p, part, parts));
+    if (!is_resident(p)) staged.push_back(operands_.right(p, part, parts));
     for (const StagingText& operand : staged) operand.declare(text_);
     if (!staged.empty()) text_.line("long long loaded_term = 0;");
     for (const StagingText& operand : staged) {
       if (operand.reads_ahead()) operand.load(text_);
     }
-    const int stage = tile_.terms;
+    const int stage = tile_.k;
     const auto open = [&](std::string_view name, std::string_view begin, std::string_view end,
                           int step) {
       text_.open("for (long long {0} = {1}; {0} < {2}; {0} += {3})", name, begin, end, step);
     };
-    if (stage > internal::kPiece) {
+    if (stage > kPiece) {
       open("first_term", "0", terms, stage);
       text_.line("const long long stage_end = first_term + {0} < {1} ? first_term + {0} : {1};",
                  stage, terms);
       begin_stage(staged, terms);
-      open("turn", "first_term", "stage_end", internal::kPiece * product_->pieces_at_a_time());
-      text_.line("const long long piece = turn{};", product_->piece_of_turn(internal::kPiece));
+      open("turn", "first_term", "stage_end", kPiece * product_->pieces_at_a_time());
+      text_.line("const long long piece = turn{};", product_->piece_of_turn(kPiece));
       open_piece(p, parts, "stage_end");
       multiply(p, part, parts);
       close_piece(p, part, parts);
       end_stage(staged);
       text_.close();
     } else {
-      open("piece", "0", terms, internal::kPiece);
+      open("piece", "0", terms, kPiece);
       open_piece(p, parts, terms);
       open("first_term", "piece", "end", stage);
       begin_stage(staged, terms);
@@ -129,8 +132,7 @@ class TileText {
   void open_piece(int p, int parts, std::string_view limit) {
     text_.line("{} sums[{}][{}][{}] = {{}};", type_of(program_.products[size_t(p)].sum), parts,
                product_->rows(), product_->columns());
-    text_.line("const long long end = piece + {0} < {1} ? piece + {0} : {1};", internal::kPiece,
-               limit);
+    text_.line("const long long end = piece + {0} < {1} ? piece + {0} : {1};", kPiece, limit);
   }
   void close_piece(int p, int part, int parts) {
     const auto add = [&](const std::string& sum) {
@@ -157,8 +159,7 @@ class TileText {
       text_.close();
       // The next sums must not be handed over before these are read; the end of a stage ensures
       // that too.
-      if (tile_.terms / internal::kPiece > product_->pieces_at_a_time())
-        text_.line("__syncthreads();");
+      if (tile_.k / kPiece > product_->pieces_at_a_time()) text_.line("__syncthreads();");
     }
     text_.close();
   }
@@ -176,7 +177,7 @@ class TileText {
     }
     if (staged.empty()) return;
     text_.line("__syncthreads();");
-    text_.line("loaded_term = first_term + {};", tile_.terms);
+    text_.line("loaded_term = first_term + {};", tile_.k);
     if (!reads_ahead) return;
     text_.open("if (loaded_term < {})", terms);
     for (const StagingText& operand : staged) {
@@ -191,7 +192,7 @@ class TileText {
   /// Multiplies the terms from `first_term` on, or those of `piece` in a stage of several pieces.
   void multiply(int p, int part, int parts) {
     const NestProduct& product = program_.products[size_t(p)];
-    const bool in_stage = tile_.terms > internal::kPiece;
+    const bool in_stage = tile_.k > kPiece;
     const std::string_view first = in_stage ? "piece" : "first_term";
     ProductPieces pieces;
     pieces.product = p;
@@ -204,8 +205,8 @@ class TileText {
     pieces.left = fmt::format("left_{}", p);
     if (is_exchanged(p)) {
       text_.line("const {}* {} = &{}[(first_row - row_begin) / {} * {} + {} * {}];",
-                 type_of(product.sum), pieces.left, form_.exchanged[size_t(p)], tile_.block_rows(),
-                 layout.tile, first, layout.word);
+                 type_of(product.sum), pieces.left, form_.exchanged_name(size_t(p)),
+                 tile_.block_rows(), layout.tile, first, layout.word);
     } else if (in_stage) {
       pieces.left = fmt::format("left_piece_{}", p);
       text_.line("const {}* {} = &left_{}[{} * {}];", type_of(product.sum), pieces.left, p, word,
@@ -213,7 +214,7 @@ class TileText {
     }
     set_right(p, part, first, word, pieces);
     text_.line("const int there = end - {0} < {1} ? (int)(end - {0}) : {1};", first,
-               std::min(tile_.terms, internal::kPiece));
+               std::min(tile_.k, kPiece));
     product_->multiply(text_, pieces, loops_.row_end(), loops_.column_end());
   }
 
@@ -222,16 +223,17 @@ class TileText {
     const NestProduct& product = program_.products[size_t(p)];
     pieces.right = fmt::format("right_{}", p);
     pieces.right_parts = pieces.parts;
-    if (is_held(p)) {
-      pieces.right = "held_tile";
+    if (is_resident(p)) {
+      pieces.right = "resident_tile";
       pieces.right_parts = product.parts;
       pieces.first_part = part;
       text_.line(
-          "const {}* held_tile = &{}[((first_column - column_begin) / {} * {} + {} / {}) * {}];",
-          type_of(product.sum), form_.held[size_t(p)], tile_.block_columns(),
-          operands_.held_words(p), first, product_->terms_of_word(p),
+          "const {}* resident_tile = &{}[((first_column - column_begin) / {} * {} + {} / {}) * "
+          "{}];",
+          type_of(product.sum), form_.resident_name(size_t(p)), tile_.block_columns(),
+          operands_.resident_words(p), first, product_->terms_of_word(p),
           product_->right_stride(product.parts));
-    } else if (tile_.terms > internal::kPiece) {
+    } else if (tile_.k > kPiece) {
       pieces.right = fmt::format("right_piece_{}", p);
       text_.line("const {}* {} = &right_{}[{} * {}];", type_of(product.sum), pieces.right, p, word,
                  product_->right_stride(pieces.parts));
@@ -287,6 +289,7 @@ class TileText {
   const ProductTile tile_;
   const std::unique_ptr<const ProductText> product_;
   const internal::BlockLoops loops_;
+  NestGrid& grid_;
   NestBody body_;
   const OperandText operands_;
   TextWriter text_{1};
@@ -310,18 +313,21 @@ HandedOn internal::exchanged_form(const NestProgram& program, const NestForm& fo
 std::string internal::exchange_text(const NestProgram& program,
                                     const std::vector<Parameter>& parameters, const NestForm& form,
                                     int product, bool given) {
-  return TileText(program, parameters, form).write_exchange(product, given);
+  NestGrid grid(NestGrid::Of::launch);
+  return TileText(program, parameters, form, grid).write_exchange(product, given);
 }
 
-std::string internal::hold_text(const NestProgram& program,
-                                const std::vector<Parameter>& parameters, const NestForm& form,
-                                int product) {
-  return TileText(program, parameters, form).write_hold(product);
+std::string internal::resident_text(const NestProgram& program,
+                                    const std::vector<Parameter>& parameters, const NestForm& form,
+                                    int product) {
+  NestGrid grid(NestGrid::Of::launch);
+  return TileText(program, parameters, form, grid).write_resident(product);
 }
 
 std::string internal::tile_body(const NestProgram& program,
-                                const std::vector<Parameter>& parameters, const NestForm& form) {
-  return TileText(program, parameters, form).write();
+                                const std::vector<Parameter>& parameters, const NestForm& form,
+                                NestGrid& grid) {
+  return TileText(program, parameters, form, grid).write();
 }
 
 }  // namespace graphc::core::cuda

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The samples of char-lstm and of rnn-variants task=classification, and their order in an epoch:
 # like models/random_inputs.h, models/data/character_windows.h and wave_classes.h.
-"""The same numbers as graphc's, so that twins train on the same batches. Needs NumPy."""
+"""The same numbers as graphc's, so that references train on the same batches. Needs NumPy."""
 import math
 import re
 

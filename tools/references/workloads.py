@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The workloads of the twins: their extents, the names of their parameters, their work.
+# The workloads of the references: their extents, the names of their parameters, their work.
 """`lstm-layer` and `ptb-lm`, like graphc's models with these names. Needs no package."""
 import collections
 

@@ -3,10 +3,10 @@
 # One recurrent layer on random data in PyTorch: forward and training time, milliseconds per
 # example.
 #
-# The twin of the model lstm-layer: x [T,B,H] uniform, zero initial state, mean squared error of the
-# last output against y [B,H], p -= 0.01 dp. A training step is forward, backward and update; inputs
-# change between steps. FLOP are nominal: 2 m n k per product, forward and for each operand with a
-# gradient.
+# The reference of the model lstm-layer: x [T,B,H] uniform, zero initial state, mean squared error
+# of the last output against y [B,H], p -= 0.01 dp. A training step is forward, backward and update;
+# inputs change between steps. FLOP are nominal: 2 m n k per product, forward and for each operand
+# with a gradient.
 import argparse
 import json
 import statistics

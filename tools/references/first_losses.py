@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# Compares the first losses of a language model's training in graphc and in its PyTorch twin, from
-# the same weights and on the same words.
+# Compares the first losses of a language model's training in graphc and in its PyTorch reference,
+# from the same weights and on the same words.
 #
 # usage: first_losses.py [MODEL [NAME=VALUE ...]] [--data DIR] [--steps N] ...
 #
@@ -49,13 +49,13 @@ def keep_of(model, parameters):
     return float(parameters.get("keep", recipes[chosen]))
 
 
-def twin_command(model, parameters):
-    """The twin's script and the options equivalent to graphc's parameters. Raises ValueError."""
+def reference_command(model, parameters):
+    """The reference's script and its options for graphc's parameters. Raises ValueError."""
     if model == "wikitext2-lm":
         return ["wikitext2_lm.py", *(f"{name}={value}" for name, value in parameters.items())]
     unknown = set(parameters) - {"size", "keep", "learning-rate"}
     if unknown:
-        raise ValueError(f"the twin of ptb-lm has no '{sorted(unknown)[0]}'")
+        raise ValueError(f"the reference of ptb-lm has no '{sorted(unknown)[0]}'")
     return ["ptb_lm.py", *(f"--{name}={value}" for name, value in parameters.items())]
 
 
@@ -70,23 +70,23 @@ class Run:
         self.parameters = dict(word.split("=", 1) for word in words)
         if keep_of(model, self.parameters) != 1:
             raise ValueError(f"{model}: wanted keep=1, without dropout")
-        twin_command(model, self.parameters)  # rejects what the twin does not support
+        reference_command(model, self.parameters)  # rejects what the reference does not support
         self.data = options.data or pathlib.Path(os.environ["GRAPHC_DATA"]) / FOLDERS[model]
 
-    def twin(self, python, *more):
-        script, *arguments = twin_command(self.model, self.parameters)
+    def reference(self, python, *more):
+        script, *arguments = reference_command(self.model, self.parameters)
         command = [python, HERE / script, *arguments, "--seed=1", *more]
         if self.options.threads:
             command.append(f"--threads={self.options.threads}")
         return output_of(command)
 
     def losses(self, python, programs, folder):
-        """The losses of graphc and of the twin."""
+        """The losses of graphc and of the reference."""
         init, theirs, ours = folder / "init.safetensors", folder / "theirs", folder / "ours"
-        self.twin(python, f"--save-init={init}")
+        self.reference(python, f"--save-init={init}")
         say(f"{self.model}: {self.steps} steps in PyTorch")
         more = [f"--data={self.data}", f"--init={init}", f"--steps={self.steps}"]
-        self.twin(python, *more, f"--losses={theirs}")
+        self.reference(python, *more, f"--losses={theirs}")
         say(f"{self.model}: {self.steps} steps in graphc")
         command = [programs / "graphc", "train", self.model, *self.words, "--quiet"]
         command += [f"--data={self.data}", f"--init={init}", f"--max-steps={self.steps}"]

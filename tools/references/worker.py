@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # One peer in its own environment: requests on stdin, answers on stdout, one line of JSON each.
 """Started by tools/peers and paused between turns: `worker.py MODULE THREADS`, where MODULE is one
-of the twins, or `none` to draw and compare with NumPy only."""
+of the references, or `none` to draw and compare with NumPy only."""
 import importlib
 import json
 import os
@@ -38,16 +38,16 @@ class Worker:
     """Answers requests: dictionaries whose `do` names a method."""
 
     def __init__(self, module, threads):
-        self.twin = None
+        self.reference = None
         if module != "none":
-            self.twin = importlib.import_module(module)
-            self.twin.prepare(threads)
+            self.reference = importlib.import_module(module)
+            self.reference.prepare(threads)
         self.runners = {}
 
     def version(self, request):
         """The peer's version."""
         del request
-        return {"version": self.twin.version()}
+        return {"version": self.reference.version()}
 
     def draw(self, request):
         """Writes weights and a batch for graphc to read."""
@@ -69,9 +69,10 @@ class Worker:
         work."""
         found, setting = request["workload"], request["setting"]
         weights = drawn.weights_of(found)
-        batches = self.twin.place(found, drawn.batches_of(found))
+        batches = self.reference.place(found, drawn.batches_of(found))
         begun = time.perf_counter()
-        runner = self.twin.Runner(found, setting["mode"], setting["precision"], weights, batches)
+        runner = self.reference.Runner(
+            found, setting["mode"], setting["precision"], weights, batches)
         result, actual = {}, {}
         if hasattr(runner, "train"):
             runner.train(0)

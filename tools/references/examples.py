@@ -3,7 +3,7 @@
 # The programs of models/examples in PyTorch, and the median time of a step of each, to compare with
 # the output of `example-NAME ... --time`.
 #
-#   tools/twins/examples.py [--threads N] [NAME...]
+#   tools/references/examples.py [--threads N] [NAME...]
 import argparse
 import statistics
 import time
@@ -174,7 +174,7 @@ EXAMPLES = (forecast, own_cell, lengths, seq2seq, pytorch_weights, char_lm)
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Times the examples' twins in PyTorch.")
+    parser = argparse.ArgumentParser(description="Times the examples' references in PyTorch.")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("names", nargs="*")
     arguments = parser.parse_args()

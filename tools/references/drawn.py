@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Initial weights and batches of the twins, drawn by NumPy, and the comparison of results.
+# Initial weights and batches of the references, drawn by NumPy, and the comparison of results.
 """NumPy's RandomState gives the same numbers in every version, so all peers start identically."""
 import numpy
 

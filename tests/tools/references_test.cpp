@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The twins without PyTorch: they have the parameters of graphc's models, and what compares the
-// first losses says which differ.
+// The references without PyTorch: they have the parameters of graphc's models, and what compares
+// the first losses says which differ.
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
@@ -17,12 +17,12 @@ namespace {
 using ::testing::HasSubstr;
 using Parameters = std::map<std::string, std::string>;
 
-/// Python with the modules of tools/twins.
-Ran twins_python(const std::string& script) {
+/// Python with the modules of tools/references.
+Ran references_python(const std::string& script) {
   const TemporaryFolder folder;
   folder.add("script.py", script);
   return run_bash(fmt::format("PYTHONDONTWRITEBYTECODE=1 PYTHONPATH='{}' python3 script.py",
-                              source_path("tools/twins")),
+                              source_path("tools/references")),
                   folder);
 }
 
@@ -30,7 +30,7 @@ Ran first_losses(const std::string& arguments) {
   const TemporaryFolder folder;
   return run_bash(
       fmt::format("PYTHONDONTWRITEBYTECODE=1 GRAPHC_DATA=nowhere python3 '{}' --programs=. {}",
-                  source_path("tools/twins/first_losses.py"), arguments),
+                  source_path("tools/references/first_losses.py"), arguments),
       folder);
 }
 
@@ -45,23 +45,23 @@ Parameters parameters_of(const char* model, const std::string& choice) {
 }
 
 /// What Python has under graphc's names is what graphc has.
-void expect_equal(const nlohmann::json& twins, const Parameters& ours) {
+void expect_equal(const nlohmann::json& references, const Parameters& ours) {
   for (const auto& [name, value] : ours) {
-    if (!twins.contains(name)) continue;
-    const nlohmann::json& twin = twins[name];
-    if (twin.is_number()) {
-      EXPECT_EQ(twin.get<double>(), std::stod(value)) << name;
+    if (!references.contains(name)) continue;
+    const nlohmann::json& reference = references[name];
+    if (reference.is_number()) {
+      EXPECT_EQ(reference.get<double>(), std::stod(value)) << name;
     } else {
-      EXPECT_EQ(value, twin.is_null()      ? "none"
-                       : twin.is_boolean() ? (twin.get<bool>() ? "true" : "false")
-                                           : twin.get<std::string>())
+      EXPECT_EQ(value, reference.is_null()      ? "none"
+                       : reference.is_boolean() ? (reference.get<bool>() ? "true" : "false")
+                                                : reference.get<std::string>())
           << name;
     }
   }
 }
 
-TEST(Twins, HaveTheParametersOfTheModels) {
-  const Ran ran = twins_python(
+TEST(References, HaveTheParametersOfTheModels) {
+  const Ran ran = references_python(
       "import json\n"
       "from workloads import SIZES, wikitext2\n"
       "print(json.dumps({name: size._asdict() for name, size in SIZES.items()}))\n"
@@ -71,20 +71,20 @@ TEST(Twins, HaveTheParametersOfTheModels) {
   const auto sizes = nlohmann::json::parse(ran.out.substr(0, line));
   const auto configs = nlohmann::json::parse(ran.out.substr(line));
   EXPECT_EQ(sizes.size(), 4u);
-  for (const auto& [name, twin] : sizes.items()) {
+  for (const auto& [name, reference] : sizes.items()) {
     SCOPED_TRACE(name);
-    expect_equal(twin, parameters_of("ptb-lm", "size=" + name));
+    expect_equal(reference, parameters_of("ptb-lm", "size=" + name));
   }
-  for (const auto& [name, twin] : configs.items()) {
+  for (const auto& [name, reference] : configs.items()) {
     SCOPED_TRACE(name);
     const Parameters ours = parameters_of("wikitext2-lm", "config=" + name);
-    EXPECT_EQ(twin.size(), ours.size());
-    expect_equal(twin, ours);
+    EXPECT_EQ(reference.size(), ours.size());
+    expect_equal(reference, ours);
   }
 }
 
-TEST(Twins, SayHowFarLossesAreApart) {
-  const Ran ran = twins_python(
+TEST(References, SayHowFarLossesAreApart) {
+  const Ran ran = references_python(
       "from first_losses import verdict\n"
       "for ours in ([4, 2, 1], [4, 2.5, 1], [4, float('nan'), 1]):\n"
       "    print(*verdict(ours, [4, 2, 1], 0.25 if ours[1] == 2 else 0.2))\n");
@@ -95,12 +95,12 @@ TEST(Twins, SayHowFarLossesAreApart) {
       << ran.err;
 }
 
-TEST(Twins, RefuseWhatCannotBeCompared) {
+TEST(References, RefuseWhatCannotBeCompared) {
   const std::pair<const char*, const char*> wrong[] = {
       {"ptb-lm size=medium", "ptb-lm: wanted keep=1, without dropout"},
       {"wikitext2-lm config=pytorch", "wikitext2-lm: wanted keep=1, without dropout"},
       {"ptb-lm size=tiny", "size is one of test, small, medium, large: found 'tiny'"},
-      {"ptb-lm hidden=3", "the twin of ptb-lm has no 'hidden'"},
+      {"ptb-lm hidden=3", "the reference of ptb-lm has no 'hidden'"},
       {"ptb-lm keep", "wanted NAME=VALUE: found 'keep'"},
       {"ptb-lm --steps=0", "--steps: wanted a number above 0: found 0"},
       {"--data=x", "--data wants a model"},

@@ -13,7 +13,7 @@ UNROLL = 5  # XLA's steps per iteration of the loop
 PEERS = {
     "torch": Peer(
         "PyTorch",
-        "torch_twin",
+        "torch_reference",
         ("torch==2.15.0", NUMPY),
         {
             "f32": (("eager", "eager"), ("compile", "compile"), ("chunked loss", "chunked")),
@@ -27,7 +27,7 @@ PEERS = {
     ),
     "jax": Peer(
         "JAX",
-        "jax_twin",
+        "jax_reference",
         ("jax==0.10.2", NUMPY),
         {
             mode: (("jit, scan", "scan"), (f"jit, x W before, unroll={UNROLL}", "unrolled"))
@@ -37,7 +37,7 @@ PEERS = {
     ),
     "tensorflow": Peer(
         "TensorFlow",
-        "tensorflow_twin",
+        "tensorflow_reference",
         ("tensorflow==2.21.0", NUMPY),
         {
             "f32": (("keras LSTM", "graph"), ("keras LSTM, jit", "jit")),
@@ -47,7 +47,7 @@ PEERS = {
     ),
     "onnxruntime": Peer(
         "ONNX Runtime",
-        "onnx_twin",
+        "onnx_reference",
         ("onnxruntime==1.32.0", "onnx==1.23.2", NUMPY),
         {"f32": (("LSTM node", "session"),)},
         {
