@@ -105,15 +105,13 @@ class RowLowering {
         store_parts(root);
       }
     }
-    builder.program.kind = builder.program.products.empty() ? NestKind::row_wise : NestKind::tiles;
+    builder.program.kind = over_rows                          ? NestKind::column_wise
+                           : builder.program.products.empty() ? NestKind::row_wise
+                                                              : NestKind::tiles;
     NestCall& call = builder.call;
     call.name = binding_.name;
     call.unit = unit_;
-    call.split = reduces ? Split::rows : Split::any;
-    if (over_rows) {
-      builder.program.kind = NestKind::column_wise;
-      call.split = Split::columns;
-    }
+    call.split = over_rows ? Split::columns : reduces ? Split::rows : Split::any;
     builder.program.tile = context_.machine().tile(builder.program);
     for (CallProduct& product : call.products) product.panels.width = builder.program.tile.width();
     const int row_axes = context_.matrix_rows.rank();
