@@ -237,7 +237,7 @@ class Processes(unittest.TestCase):
                      for rank in range(2)]
             for rank in ranks:
                 rank.start()
-            found = queue.get(timeout=120)
+            found = queue.get(timeout=500)
             for rank in ranks:
                 rank.join()
                 self.assertEqual(rank.exitcode, 0)

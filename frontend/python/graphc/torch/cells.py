@@ -6,7 +6,7 @@ import torch
 
 from .. import _graphc
 from ..errors import InputError
-from .networks import DType, Network, precision_of
+from .networks import DType, Network, precision_of, usable
 from .operators import Operators
 
 
@@ -95,6 +95,7 @@ class Cell:
         return [steps, *[state.value for state in states]]
 
     def _network(self, tensors, precision):
+        precision = usable(precision)
         ranks = tuple(tensor.dim() for tensor in tensors)
         has_lengths = tensors[-1].dtype == torch.int32
         key = (precision, has_lengths, ranks)

@@ -9,7 +9,7 @@ import torch
 
 from .. import _graphc
 from ..errors import InputError
-from .networks import DTYPES, Network, dtype_of, encoded, precision_of
+from .networks import DTYPES, Network, dtype_of, encoded, precision_of, usable
 from .operators import Operators
 
 _numbers = itertools.count()
@@ -106,6 +106,7 @@ class _Core:
 
     def session(self, precision):
         """The session that computes in this precision."""
+        precision = usable(precision)
         if precision not in self._sessions:
             self._sessions[precision] = _graphc.Session(
                 self.model, precision=precision, announce=_silent, **self._options)

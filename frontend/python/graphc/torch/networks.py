@@ -3,10 +3,12 @@
 """Graphs of graphc for tensors of torch."""
 
 import dataclasses
+import functools
 
 import torch
 
 from .. import _graphc
+from ..errors import UsageError
 
 DType = _graphc.DType
 #: Element types by their numbers in `types`.
@@ -40,6 +42,21 @@ def precision_of(tensor):
     if torch.is_autocast_enabled("cpu"):
         return "bf16" if torch.get_autocast_dtype("cpu") == torch.bfloat16 else "f32"
     return "f64" if tensor.dtype == torch.float64 else "f32"
+
+
+@functools.cache
+def usable(precision):
+    """The precision of a session: autocast permits bf16, and not every processor has it."""
+    if precision != "bf16":
+        return precision
+    model = _graphc.Model("product")
+    model.graph("f", lambda inputs: inputs("x", DType.f32, [8, 8]) @ inputs("y", DType.f32, [8, 8]))
+    try:
+        _graphc.Session(model, target="cpu", precision="bf16", announce=str).compile(
+            "f", (DType.f32, (8, 8)), (DType.f32, (8, 8)))
+    except UsageError:
+        return "f32"
+    return "bf16"
 
 
 def letters(wanted):
