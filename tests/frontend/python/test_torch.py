@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Cells in PyTorch: the numbers and gradients of the same loop written in torch.
+import gc
 import pathlib
 import re
+import sys
 import threading
 import unittest
 
@@ -9,6 +11,7 @@ import torch
 
 import graphc
 import graphc.torch
+from test_arrays import allocated, resident_kib
 from torch_cells import (CELLS, gate, gate_in_torch, gradients, loop, plain, tensors)
 
 
@@ -164,6 +167,36 @@ class Torch(unittest.TestCase):
             thread.join()
         self.assertEqual(len(found), 6)
         self.assertTrue(all(torch.equal(each, wanted) for each in found))
+
+
+class Memory(unittest.TestCase):
+    def test_ten_thousand_calls_leak_nothing(self):
+        ours = graphc.torch.cell(plain, threads=1)
+        leaves = tensors("plain", torch.float32, 3, 2)
+
+        def calls(count):
+            for _ in range(count):
+                ours(*leaves)[0].sum().backward()
+                with torch.no_grad():
+                    ours(*leaves)
+                for leaf in leaves:
+                    leaf.grad = None
+            gc.collect()
+
+        calls(200)
+        before, blocks, resident = allocated(), sys.getallocatedblocks(), resident_kib()
+        calls(5000)  # each is two
+        self.assertLess(allocated() - before, 1 << 20)
+        self.assertLess(sys.getallocatedblocks() - blocks, 2000)
+        self.assertLess(resident_kib() - resident, 16 << 10)
+
+    def test_many_shapes_keep_the_last_compiled(self):
+        ours = graphc.torch.cell(plain, threads=1)
+        for steps in range(1, 40):
+            leaves = tensors("plain", torch.float32, steps, 1)
+            ours(*leaves)[0].sum().backward()
+        [network] = ours._networks.values()
+        self.assertLessEqual(len(network._compiled), 16)
 
 
 class Document(unittest.TestCase):
