@@ -110,27 +110,6 @@ class Rewritten {
   std::vector<Values> values_;
 };
 
-/// The graph with constant extents in place of the inputs that a session adds.
-GraphPtr with_extents(const TracedGraph& traced) {
-  if (traced.lengths.empty()) return traced.graph;
-  const Graph& from = *traced.graph;
-  auto to = std::make_unique<Graph>(from.name());
-  Rewritten rewritten(from);
-  for (Value input : from.inputs()) {
-    const auto length = traced.lengths.find(input.name());
-    rewritten.set(input,
-                  length == traced.lengths.end()
-                      ? to->input(input.type(), input.name(), input.node->where)
-                      : scalar_constant(*to, traced.extents.at(length->second), input.dtype()));
-  }
-  for (Value state : from.states())
-    rewritten.set(state, to->state(state.type(), state.name(), state.node->where));
-  rewritten.copy_nodes(*to);
-  to->set_results(rewritten(from.results()));
-  for (const Next& next : from.next()) to->set_next(rewritten(next.state), rewritten(next.value));
-  return freeze(std::move(to));
-}
-
 /// Requires an array for every state of the module.
 void take_states(const Safetensors& content, const std::string& file, ModelFile& model) {
   for (const auto& [name, type] : model.module.states) {
@@ -188,6 +167,26 @@ GraphFunction function_of(const GraphPtr& graph, const ModelFile& file, const Mo
 }
 
 }  // namespace
+
+GraphPtr with_extents(const TracedGraph& traced) {
+  if (traced.lengths.empty()) return traced.graph;
+  const Graph& from = *traced.graph;
+  auto to = std::make_unique<Graph>(from.name());
+  Rewritten rewritten(from);
+  for (Value input : from.inputs()) {
+    const auto length = traced.lengths.find(input.name());
+    rewritten.set(input,
+                  length == traced.lengths.end()
+                      ? to->input(input.type(), input.name(), input.node->where)
+                      : scalar_constant(*to, traced.extents.at(length->second), input.dtype()));
+  }
+  for (Value state : from.states())
+    rewritten.set(state, to->state(state.type(), state.name(), state.node->where));
+  rewritten.copy_nodes(*to);
+  to->set_results(rewritten(from.results()));
+  for (const Next& next : from.next()) to->set_next(rewritten(next.state), rewritten(next.value));
+  return freeze(std::move(to));
+}
 
 void write_model_file(const ModelFile& model, const std::string& path) {
   const auto lines = [](const std::vector<std::string>& names) {

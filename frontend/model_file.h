@@ -45,6 +45,9 @@ struct ModelFile {
 void save(Session& session, const std::vector<std::string>& graphs, const Extents& extents,
           const std::string& path, const std::map<std::string, std::string>& notes = {});
 
+/// The graph with constant extents in place of the inputs that a session adds.
+GraphPtr with_extents(const TracedGraph& traced);
+
 /// Reads a model file. Throws ErrorKind::input, naming the file, for a file that is damaged or of
 /// another kind.
 ModelFile read_model_file(const std::string& path);

@@ -25,6 +25,7 @@
 
 namespace graphc::core {
 
+class Divided;
 class DrawsBeside;
 class PlainDraw;
 
@@ -201,6 +202,7 @@ class Session {
   const std::shared_ptr<std::set<std::string>>& claimed_names() const { return claimed_; }
 
  private:
+  friend class Divided;
   struct Compiled;
   /// Runs a compiled graph; `shown` are the true types of results that are cut.
   void execute(Compiled& found, const std::vector<Tensor>& inputs, const std::vector<Type>& shown);

@@ -7,6 +7,7 @@
 #include "codegen/target.h"
 #include "frontend/rank_options.h"
 #include "frontend/remarks.h"
+#include "ir/dot.h"
 #include "ir/serialize.h"
 #include "ir/spelling.h"
 #include "ir/text.h"
@@ -18,7 +19,6 @@
 #include "runtime/streams.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/compile_options.h"
-#include "tools/commands/dot.h"
 #include "tools/commands/rank_arguments.h"
 
 namespace graphc::core::commands {

@@ -31,7 +31,9 @@ from .errors import CheckError, Error, InputError, InternalError, ResourceError,
 _graphc.add_package_folder(_os.path.dirname(_os.path.abspath(__file__)) + _os.sep)
 
 from ._graphc import *  # noqa: E402,F403
+from . import weights  # noqa: E402
 from .layers import Bidirectional, Stacked  # noqa: E402
+from .looking import Drawing, Profile, Progress  # noqa: E402
 from .outputs import Outputs  # noqa: E402
 
 __version__: str = getattr(_graphc, "__version__")
@@ -47,6 +49,7 @@ u8 = _graphc.DType.u8
 # `from graphc import *` leaves Python's own sum, max, abs, ... alone.
 __all__ = [name for name in dir(_graphc)
            if not name.startswith("_") and not hasattr(_builtins, name)] + [
-    "Bidirectional", "CheckError", "Error", "InputError", "InternalError", "Outputs",
-    "ResourceError", "Stacked", "UsageError", "bf16", "f32", "f64", "i32", "i64", "u32", "u8"]
+    "Bidirectional", "CheckError", "Drawing", "Error", "InputError", "InternalError", "Outputs",
+    "Profile", "Progress", "ResourceError", "Stacked", "UsageError", "bf16", "f32", "f64", "i32",
+    "i64", "u32", "u8", "weights"]
 __all__.remove("add_package_folder")

@@ -162,6 +162,22 @@ DType dtype_of(nb::handle object, Where where) {
                     name.empty() ? type_text(object) : fmt::format("'{}'", name));
 }
 
+std::vector<Type> types_of(nb::handle object, const char* what, Where where) {
+  std::vector<Type> types;
+  if (!PySequence_Check(object.ptr())) {
+    throw input_error(where, "{}: wanted (dtype, shape) for each input: found {}", what,
+                      type_text(object));
+  }
+  for (nb::handle one : nb::borrow<nb::sequence>(object)) {
+    if (!PyTuple_Check(one.ptr()) || nb::len(one) != 2) {
+      throw input_error(where, "{}: wanted (dtype, shape) for each input: found {}", what,
+                        type_text(one));
+    }
+    types.push_back({dtype_of(one[0], where), shape_of(one[1], where)});
+  }
+  return types;
+}
+
 Initializer initializer_of(nb::handle object, const Initializer& otherwise, Where where) {
   if (object.is_none()) return otherwise;
   if (nb::isinstance<PythonInitializer>(object))

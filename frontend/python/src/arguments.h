@@ -60,6 +60,8 @@ Shape shape_of(nb::handle object, Where where);
 Axes axes_of(nb::handle object, Where where);
 /// The element type of a graphc dtype, its name, or a NumPy dtype.
 DType dtype_of(nb::handle object, Where where);
+/// The types of inputs: a sequence of (dtype, shape); `what` asks for it.
+std::vector<Type> types_of(nb::handle object, const char* what, Where where);
 /// `otherwise` for None.
 Initializer initializer_of(nb::handle object, const Initializer& otherwise, Where where);
 Params params_of(nb::handle object, Where where);

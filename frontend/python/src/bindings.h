@@ -5,6 +5,7 @@
 #include <nanobind/nanobind.h>
 
 #include <deque>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,7 @@ struct PythonModel {
 
   Model model;
   std::deque<nb::object> functions;
+  std::map<std::string, size_t, std::less<>> places;  ///< of the graphs' functions, by name
 };
 
 /// The inputs of a graph while its function runs.
@@ -46,6 +48,7 @@ void bind_models(nb::module_& module);
 void bind_layers(nb::module_& module);
 void bind_optimizers(nb::module_& module);
 void bind_sessions(nb::module_& module);
+void bind_divided(nb::module_& module);
 void bind_files(nb::module_& module);
 
 }  // namespace graphc::core::python

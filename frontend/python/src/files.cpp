@@ -36,7 +36,11 @@ void bind_loaded(nb::module_& module) {
       .def_prop_ro(
           "session", [](LoadedModel& self) -> Session& { return self.session(); },
           nb::rv_policy::reference_internal, "For its states, files and profiles.")
-      .def("graphs", [](const LoadedModel& self) { return self.model().graphs(); });
+      .def("graphs", [](const LoadedModel& self) { return self.model().graphs(); })
+      .def("__repr__", [](const LoadedModel& self) {
+        return fmt::format("<graphc.LoadedModel '{}': graphs: {}>", self.model().name(),
+                           fmt::join(self.model().graphs(), ", "));
+      });
   module.def(
       "save",
       [](Session& session, const std::vector<std::string>& graphs, const Extents& extents,
@@ -67,13 +71,7 @@ void bind_shared(nb::module_& module) {
       .def(
           "__init__",
           [](SharedGraph* self, Session& session, const std::string& graph, nb::sequence inputs) {
-            const Where where = python_line();
-            std::vector<Type> types;
-            for (nb::handle one : inputs) {
-              if (!PyTuple_Check(one.ptr()) || nb::len(one) != 2)
-                throw input_error(where, "SharedGraph: wanted (dtype, shape) for each input");
-              types.push_back({dtype_of(one[0], where), shape_of(one[1], where)});
-            }
+            const std::vector<Type> types = types_of(inputs, "SharedGraph", python_line());
             const nb::gil_scoped_release others;
             new (self) SharedGraph(session, graph, types);
           },

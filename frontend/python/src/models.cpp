@@ -6,6 +6,8 @@
 #include <nanobind/stl/vector.h>
 
 #include "frontend/python/src/bindings.h"
+#include "ir/dot.h"
+#include "ir/spelling.h"
 
 namespace graphc::core::python {
 
@@ -93,6 +95,16 @@ void add_graph(PythonModel& self, const std::string& name, nb::object function,
     self.functions.pop_back();
     throw;
   }
+  self.places.insert_or_assign(name, place);
+}
+
+nb::object function_of(const PythonModel& self, const std::string& graph) {
+  const auto found = self.places.find(graph);
+  if (found != self.places.end()) return self.functions[found->second];
+  std::vector<std::string> names;
+  for (const auto& [name, place] : self.places) names.push_back(name);
+  throw input_error(python_line(), "model '{}' has no graph '{}'{}", self.model.name(), graph,
+                    did_you_mean(graph, names));
 }
 
 ParamHandle add_param(PythonModel& self, const std::string& name, ShapeArgument shape,
@@ -259,6 +271,9 @@ void add_declarations(nb::class_<PythonModel>& model) {
 
 void add_descriptions(nb::class_<PythonModel>& model) {
   model
+      .def("function", &function_of, nb::arg("graph"),
+           nb::sig("def function(self, graph: str) -> collections.abc.Callable[[Inputs], object]"),
+           "The function of a graph, to call it while another one is traced.")
       .def(
           "params",
           [](const PythonModel& self) {
@@ -271,11 +286,27 @@ void add_descriptions(nb::class_<PythonModel>& model) {
              const nb::gil_scoped_release others;
              return self.model.parameter_count();
            })
-      .def("graphs",
-           [](const PythonModel& self) {
-             const nb::gil_scoped_release others;
-             return self.model.graphs();
-           })
+      .def(
+          "graphs",
+          [](const PythonModel& self) {
+            const nb::gil_scoped_release others;
+            return self.model.graphs();
+          },
+          "The names of the graphs.")
+      .def(
+          "states",
+          [](const PythonModel& self) {
+            const nb::gil_scoped_release others;
+            std::vector<std::string> names;
+            for (const auto& cell : self.model.states()) names.push_back(cell->name);
+            return names;
+          },
+          "The names of the states that are declared so far, parameters among them.");
+}
+
+/// What a model looks like: text and drawings.
+void add_pictures(nb::class_<PythonModel>& model) {
+  model
       .def(
           "trace",
           [](PythonModel& self, const std::string& graph, const Extents& extents, bool locations) {
@@ -295,6 +326,20 @@ void add_descriptions(nb::class_<PythonModel>& model) {
           nb::arg("extents") = Extents{}, nb::arg("target") = "",
           nb::sig("def summary(self, extents: dict[str, int] = {}, target: str = '') -> str"),
           "Layers, parameters, graphs and the memory that they need, as text.")
+      .def(
+          "plot",
+          [](PythonModel& self, const std::string& graph, const Extents& extents) {
+            std::string dot;
+            {
+              const nb::gil_scoped_release others;
+              dot = to_dot(*self.model.trace(graph, extents).graph);
+            }
+            return nb::module_::import_("graphc.looking").attr("Drawing")(dot);
+          },
+          nb::arg("graph"), nb::arg("extents") = Extents{},
+          nb::sig("def plot(self, graph: str, extents: dict[str, int] = {}) -> typing.Any"),
+          "The graph, for these extents of its named dims, as a graphc.Drawing: a notebook shows "
+          "it, and save(\"graph.svg\") writes it, both by graphviz.")
       .def("__repr__", [](const PythonModel& self) {
         const nb::gil_scoped_release others;
         return fmt::format("<graphc.Model '{}': {} parameters, graphs: {}>", self.model.name(),
@@ -312,6 +357,7 @@ void bind_models(nb::module_& module) {
                                 "shapes that they are called with.");
   add_declarations(model);
   add_descriptions(model);
+  add_pictures(model);
 }
 
 }  // namespace graphc::core::python

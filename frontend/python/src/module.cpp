@@ -16,5 +16,6 @@ NB_MODULE(_graphc, module) {
   python::bind_layers(module);
   python::bind_optimizers(module);
   python::bind_sessions(module);
+  python::bind_divided(module);
   python::bind_files(module);
 }

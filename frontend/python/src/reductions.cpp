@@ -249,9 +249,10 @@ nb::object like(nb::handle emitted, const Values& stacked) {
   return PyTuple_Check(emitted.ptr()) ? nb::object(nb::tuple(list)) : nb::object(list);
 }
 
-nb::object run_scan(nb::handle streams, nb::handle body, nb::handle lengths, bool reverse) {
+nb::object run_scan(nb::handle streams, nb::handle body, nb::handle lengths, bool reverse,
+                    int64_t save_every) {
   const Where where = python_line();
-  ScanOptions options{.reverse = reverse};
+  ScanOptions options{.reverse = reverse, .save_every = save_every};
   if (!lengths.is_none()) options.lengths = value_of(lengths, where, "lengths, a value");
   if (!PyCallable_Check(body.ptr())) {
     throw input_error(where, "scan: the body is a function of one step: found {}", type_text(body));
@@ -286,18 +287,19 @@ nb::object run_scan(nb::handle streams, nb::handle body, nb::handle lengths, boo
 void bind_loops(nb::module_& module) {
   module.def(
       "scan",
-      [](nb::handle streams, nb::handle body, nb::handle lengths, bool reverse) {
-        return run_scan(streams, body, lengths, reverse);
-      },
+      [](nb::handle streams, nb::handle body, nb::handle lengths, bool reverse,
+         int64_t save_every) { return run_scan(streams, body, lengths, reverse, save_every); },
       nb::arg("streams"), nb::arg("body"), nb::kw_only(), nb::arg("lengths") = nb::none(),
-      nb::arg("reverse") = false,
+      nb::arg("reverse") = false, nb::arg("save_every") = 0,
       nb::sig("def scan(streams: int | Value | State | collections.abc.Sequence[Value | State], "
               "body: collections.abc.Callable, *, lengths: Value | State | None = None, "
-              "reverse: bool = False) -> typing.Any"),
+              "reverse: bool = False, save_every: int = 0) -> typing.Any"),
       "A loop over the steps (axis 0) of one or several streams, or over a number of steps.\n\n"
       "The body is called once, with one step of each stream (or with the step's index). A State "
       "that it assigns is a carry of the loop. What it returns, a value, several or nothing, is "
-      "stacked along a new axis 0. `lengths`, integers [batch], ends each row at its own step.");
+      "stacked along a new axis 0. `lengths`, integers [batch], ends each row at its own step. For "
+      "the derivative, `save_every=n` keeps the states of every n-th step alone and computes the "
+      "steps between again: less memory for more time.");
   module.def(
       "step_index", [] { return step_index(python_line()); },
       "The index (i32) of the current step, in the body of a scan.");

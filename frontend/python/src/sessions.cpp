@@ -73,16 +73,21 @@ nb::dict report_of(const CompileReport& report) {
   return numbers;
 }
 
-std::vector<Type> types_of(nb::args given) {
-  std::vector<Type> types;
-  const Where where = python_line();
-  for (nb::handle one : given) {
-    if (!PyTuple_Check(one.ptr()) || nb::len(one) != 2)
-      throw input_error(where, "compile: wanted (dtype, shape) for each input: found {}",
-                        type_text(one));
-    types.push_back({dtype_of(one[0], where), shape_of(one[1], where)});
+nb::object table_of(const std::vector<KernelTime>& times) {
+  nb::list kernels;
+  for (const KernelTime& time : times) {
+    nb::dict kernel;
+    kernel["name"] = time.name;
+    kernel["what"] = time.what;
+    kernel["file"] = time.where ? nb::object(nb::str(time.where.file)) : nb::none();
+    kernel["line"] = time.where ? nb::object(nb::int_(time.where.line)) : nb::none();
+    kernel["calls"] = time.calls;
+    kernel["seconds"] = time.seconds;
+    kernel["flop"] = time.flop;
+    kernel["bytes"] = time.bytes;
+    kernels.append(kernel);
   }
-  return types;
+  return nb::module_::import_("graphc.looking").attr("Profile")(text_of(times), kernels);
 }
 
 void add_states(nb::class_<Session>& session) {
@@ -158,7 +163,7 @@ void add_runs(nb::class_<Session>& session) {
       .def(
           "compile",
           [](Session& self, const std::string& graph, nb::args inputs) {
-            const std::vector<Type> types = types_of(inputs);
+            const std::vector<Type> types = types_of(inputs, "compile", python_line());
             CompileReport report;
             {
               const nb::gil_scoped_release others;
@@ -173,13 +178,37 @@ void add_runs(nb::class_<Session>& session) {
           "profile",
           [](Session& self, const std::string& graph, nb::args inputs) {
             const GivenInputs given(inputs);
-            const nb::gil_scoped_release others;
-            return text_of(self.profile_run(graph, given.data()));
+            std::vector<KernelTime> times;
+            {
+              const nb::gil_scoped_release others;
+              times = self.profile_run(graph, given.data());
+            }
+            return table_of(times);
           },
-          nb::sig("def profile(self, graph: str, /, *inputs: object) -> str"),
-          "Runs a graph twice and gives a table of the times of the kernels of the second run.")
+          nb::sig("def profile(self, graph: str, /, *inputs: object) -> typing.Any"),
+          "Runs a graph twice and gives the times of the kernels of the second run, a "
+          "graphc.Profile: text with a line per kernel, a table in a notebook.")
+      .def("__repr__",
+           [](const Session& self) {
+             return fmt::format("<graphc.Session of model '{}': target {}>", self.model().name(),
+                                self.target().name);
+           })
       .def_prop_ro("target", [](const Session& self) { return std::string(self.target().name); });
 }
+
+constexpr const char* kOptionsDoc =
+    "target: 'cpu', 'reference' or 'cuda'; the first that runs here unless it is given.\n"
+    "seed: of first values and random numbers. threads: 0 is all cores.\n"
+    "precision: 'f32', 'bf16' (factors of products are rounded) or 'f64'.\n"
+    "variant: the list of passes; unroll: 'auto', 'loop', 'full' or a number of steps.\n"
+    "remat: the states of a loop that are kept for its derivative, 'auto', 'off' (all) or every "
+    "so many; memory: bytes that the values of a step may take, 0 what the machine has.\n"
+    "cpu: the features to compile for, such as 'x86-64-v3'.\n"
+    "round_up: dims whose extents are rounded up to a multiple, or by a function.\n"
+    "check_finite: results and states are checked after every run.\n"
+    "disk_cache: kernels are kept on disk. kept: compiled shapes per graph.\n"
+    "trace: a file of events over time for ui.perfetto.dev.\n"
+    "announce: is called with each line that the session announces; otherwise on stderr.";
 
 void bind_session(nb::module_& module) {
   nb::class_<Session> session(
@@ -191,7 +220,8 @@ void bind_session(nb::module_& module) {
       "__init__",
       [](Session* self, PythonModel& model, const std::string& target, uint64_t seed, int threads,
          const std::string& precision, const std::string& variant, const std::string& unroll,
-         const std::string& cpu, nb::handle round_up, bool check_finite, bool disk_cache, int kept,
+         nb::handle remat, int64_t memory, const std::string& cpu, nb::handle round_up,
+         bool check_finite, bool disk_cache, int kept, const std::string& trace,
          nb::handle announce) {
         const Where where = python_line();
         SessionOptions options;
@@ -204,25 +234,31 @@ void bind_session(nb::module_& module) {
         options.compile.threads = threads;
         options.compile.variant = variant;
         options.compile.unroll = unroll;
+        options.compile.remat = nb::cast<std::string>(nb::str(remat));
+        options.compile.memory = memory;
         options.compile.architecture = cpu;
         options.compile.disk_cache = disk_cache;
         CompileOptions of_target;
         const Target& on = core::target(target, of_target);
         options.compile.precision = precision_of(on, precision);
         check_variant(on, variant);
+        if (!trace.empty()) options.trace = std::make_shared<TraceFile>(trace);
         new (self) Session(model.model, std::move(options));
       },
       nb::arg("model"), nb::kw_only(), nb::arg("target") = "", nb::arg("seed") = 0,
       nb::arg("threads") = 0, nb::arg("precision") = "f32", nb::arg("variant") = "fused",
-      nb::arg("unroll") = "auto", nb::arg("cpu") = "", nb::arg("round_up") = nb::none(),
-      nb::arg("check_finite") = false, nb::arg("disk_cache") = true, nb::arg("kept") = 16,
+      nb::arg("unroll") = "auto", nb::arg("remat") = "auto", nb::arg("memory") = 0,
+      nb::arg("cpu") = "", nb::arg("round_up") = nb::none(), nb::arg("check_finite") = false,
+      nb::arg("disk_cache") = true, nb::arg("kept") = 16, nb::arg("trace") = "",
       nb::arg("announce") = nb::none(), nb::keep_alive<1, 2>(),
-      nb::sig("def __init__(self, model: Model, *, target: str = '', seed: int = 0, "
-              "threads: int = 0, precision: str = 'f32', variant: str = 'fused', "
-              "unroll: str = 'auto', cpu: str = '', "
-              "round_up: dict[str, int | collections.abc.Callable[[int], int]] | None = None, "
-              "check_finite: bool = False, disk_cache: bool = True, kept: int = 16, "
-              "announce: collections.abc.Callable[[str], object] | None = None) -> None"));
+      nb::sig(
+          "def __init__(self, model: Model, *, target: str = '', seed: int = 0, "
+          "threads: int = 0, precision: str = 'f32', variant: str = 'fused', "
+          "unroll: str = 'auto', remat: str | int = 'auto', memory: int = 0, cpu: str = '', "
+          "round_up: dict[str, int | collections.abc.Callable[[int], int]] | None = None, "
+          "check_finite: bool = False, disk_cache: bool = True, kept: int = 16, trace: str = '', "
+          "announce: collections.abc.Callable[[str], object] | None = None) -> None"),
+      kOptionsDoc);
   add_runs(session);
   add_states(session);
 }

@@ -2,6 +2,7 @@
 # Arrays in and out: what is read where it is, what is copied, what is refused, who owns what.
 import ctypes
 import gc
+import sys
 import unittest
 import weakref
 
@@ -100,6 +101,11 @@ def peak_kib():
         return next(int(line.split()[1]) for line in file if line.startswith("VmHWM"))
 
 
+def resident_kib():
+    with open("/proc/self/status", encoding="ascii") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("VmRSS"))
+
+
 class Results(unittest.TestCase):
     def test_results_own_their_memory(self):
         session = session_of(f32)
@@ -165,12 +171,15 @@ class Memory(unittest.TestCase):
 
         calls(200)
         gc.collect()
-        before, objects = allocated(), len(gc.get_objects())
-        calls(2500)
+        before, objects, blocks = allocated(), len(gc.get_objects()), sys.getallocatedblocks()
+        resident = resident_kib()
+        calls(2500)  # each is four: 10,000
         gc.collect()
-        # An array lost in each call would be 80 MB.
+        # An array lost in each call would be 80 MB, an object of Python 2500 blocks.
         self.assertLess(allocated() - before, 1 << 20)
         self.assertLess(len(gc.get_objects()) - objects, 100)
+        self.assertLess(sys.getallocatedblocks() - blocks, 500)
+        self.assertLess(resident_kib() - resident, 8 << 10)
 
     def test_models_go_although_their_graphs_refer_to_them(self):
         class Network:

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Cells in PyTorch: the numbers and gradients of the same loop written in torch.
+import gc
 import pathlib
 import re
+import sys
 import threading
 import unittest
 
@@ -9,86 +11,8 @@ import torch
 
 import graphc
 import graphc.torch
-
-
-def gate(x, h, w, u, b):
-    f, g = graphc.split(x @ w + h @ u + b, 2)
-    f = graphc.sigmoid(f)
-    return f * h + (1 - f) * graphc.tanh(g)
-
-
-def gate_in_torch(x, h, w, u, b):
-    f, g = (x @ w + h @ u + b).chunk(2, -1)
-    f = torch.sigmoid(f)
-    return f * h + (1 - f) * torch.tanh(g)
-
-
-def lstm(x, h, c, w, u):
-    i, f, g, o = graphc.split(x @ w + h @ u, 4)
-    c = graphc.sigmoid(f) * c + graphc.sigmoid(i) * graphc.tanh(g)
-    return graphc.sigmoid(o) * graphc.tanh(c), c
-
-
-def lstm_in_torch(x, h, c, w, u):
-    i, f, g, o = (x @ w + h @ u).chunk(4, -1)
-    c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
-    return torch.sigmoid(o) * torch.tanh(c), c
-
-
-def plain(x, h, w, u):
-    return graphc.tanh(x @ w + h @ u)
-
-
-def plain_in_torch(x, h, w, u):
-    return torch.tanh(x @ w + h @ u)
-
-
-def leaky(x, h, rate):
-    return h + rate * (x - h)
-
-
-def leaky_in_torch(x, h, rate):
-    return h + rate * (x - h)
-
-
-def scaled(x, h, w, gain):
-    return gain * graphc.layer_norm(h + x @ w)
-
-
-def scaled_in_torch(x, h, w, gain):
-    return gain * torch.nn.functional.layer_norm(h + x @ w, h.shape[-1:])
-
-
-#: A cell, the same in torch, its states, and the shapes of its parameters for input 3 and hidden 4.
-CELLS = {"gate": (gate, gate_in_torch, 1, [(3, 8), (4, 8), (8,)]),
-         "lstm": (lstm, lstm_in_torch, 2, [(3, 16), (4, 16)]),
-         "plain": (plain, plain_in_torch, 1, [(3, 4), (4, 4)]),
-         "leaky": (leaky, leaky_in_torch, 1, [(4,)]),
-         "scaled": (scaled, scaled_in_torch, 1, [(3, 4), (4,)])}
-
-
-def tensors(name, dtype, steps=5, batch=2):
-    generator = torch.Generator().manual_seed(len(name))
-    width = 4 if name == "leaky" else 3
-    shapes = [(steps, batch, width)] + [(batch, 4)] * CELLS[name][2] + CELLS[name][3]
-    return [torch.randn(shape, generator=generator, dtype=dtype, requires_grad=True)
-            for shape in shapes]
-
-
-def loop(function, count, xs, *rest):
-    states, parameters, ys = list(rest[:count]), rest[count:], []
-    for x in xs:
-        found = function(x, *states, *parameters)
-        states = list(found) if isinstance(found, tuple) else [found]
-        ys.append(states[0])
-    return torch.stack(ys), *states
-
-
-def gradients(results, leaves):
-    weights = [torch.linspace(-1, 1, result.numel(), dtype=result.dtype).reshape(result.shape)
-               for result in results]
-    loss = sum((result * weight).sum() for result, weight in zip(results, weights))
-    return torch.autograd.grad(loss, leaves)
+from test_arrays import allocated, resident_kib
+from torch_cells import (CELLS, gate, gate_in_torch, gradients, loop, plain, tensors)
 
 
 class Cells(unittest.TestCase):
@@ -104,10 +28,12 @@ class Cells(unittest.TestCase):
                 for a, b in zip(gradients(found, leaves), gradients(wanted, leaves)):
                     torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-4, msg=name)
 
-    def test_gradcheck(self):
+    def test_gradcheck_and_gradgradcheck(self):
         for name, (cell, _, states, _) in CELLS.items():
             ours = graphc.torch.cell(cell, states=states, target="reference")
-            self.assertTrue(torch.autograd.gradcheck(ours, tensors(name, torch.float64, 3, 2)))
+            leaves = tensors(name, torch.float64, 3, 2)
+            self.assertTrue(torch.autograd.gradcheck(ours, leaves), name)
+            self.assertTrue(torch.autograd.gradgradcheck(ours, leaves), name)
 
     def test_gradients_that_are_not_wanted(self):
         ours = graphc.torch.cell(gate)
@@ -120,6 +46,33 @@ class Cells(unittest.TestCase):
         torch.testing.assert_close(dw, torch.autograd.grad(wanted.sum(), leaves[2])[0])
         with torch.no_grad():
             self.assertFalse(ours(*leaves)[0].requires_grad)
+
+    def test_nothing_is_computed_twice_in_training(self):
+        ours = graphc.torch.cell(gate)
+        leaves = tensors("gate", torch.float32)
+        gradients(ours(*leaves), leaves)
+        [network] = ours._networks.values()
+        # One pair of graphs, and none that computes the results again.
+        self.assertEqual([name for name, _ in network._compiled], ["forward divided yyyyy"])
+
+    def test_second_gradients_are_those_of_torch(self):
+        for name, (cell, in_torch, states, _) in CELLS.items():
+            ours, leaves = graphc.torch.cell(cell, states=states), tensors(name, torch.float32)
+
+            def second(run):
+                first = torch.autograd.grad(run(*leaves)[0].square().sum(), leaves,
+                                            create_graph=True)
+                return torch.autograd.grad(sum(one.square().sum() for one in first), leaves)
+
+            for a, b in zip(second(ours), second(lambda *all: loop(in_torch, states, *all))):
+                torch.testing.assert_close(a, b, rtol=2e-3, atol=2e-3, msg=name)
+
+    def test_save_every_gives_the_same_gradients(self):
+        leaves = tensors("gate", torch.float32, 12, 3)
+        wanted = gradients(graphc.torch.cell(gate)(*leaves), leaves)
+        found = gradients(graphc.torch.cell(gate, save_every=4)(*leaves), leaves)
+        for a, b in zip(found, wanted):
+            torch.testing.assert_close(a, b)
 
     def test_lengths(self):
         ours = graphc.torch.cell(gate)
@@ -180,10 +133,11 @@ class Torch(unittest.TestCase):
 
     def test_opcheck(self):
         ours = graphc.torch.cell(gate)
-        xs, *others = tensors("gate", torch.float32)
-        torch.library.opcheck(ours._forward, (xs, others, None),
-                              test_utils=("test_schema", "test_autograd_registration",
-                                          "test_faketensor"))
+        leaves = tensors("gate", torch.float32)
+        tests = ("test_schema", "test_autograd_registration", "test_faketensor")
+        torch.library.opcheck(ours._operators.forward, (leaves, "f32"), test_utils=tests)
+        torch.library.opcheck(ours._operators.saving, (leaves, [True] * len(leaves), "f32"),
+                              test_utils=tests)
 
     def test_torch_compile_and_export_go_through_it(self):
         ours = graphc.torch.cell(plain)
@@ -215,22 +169,55 @@ class Torch(unittest.TestCase):
         self.assertTrue(all(torch.equal(each, wanted) for each in found))
 
 
+class Memory(unittest.TestCase):
+    def test_ten_thousand_calls_leak_nothing(self):
+        ours = graphc.torch.cell(plain, threads=1)
+        leaves = tensors("plain", torch.float32, 3, 2)
+
+        def calls(count):
+            for _ in range(count):
+                ours(*leaves)[0].sum().backward()
+                with torch.no_grad():
+                    ours(*leaves)
+                for leaf in leaves:
+                    leaf.grad = None
+            gc.collect()
+
+        calls(200)
+        before, blocks, resident = allocated(), sys.getallocatedblocks(), resident_kib()
+        calls(5000)  # each is two
+        self.assertLess(allocated() - before, 1 << 20)
+        self.assertLess(sys.getallocatedblocks() - blocks, 2000)
+        self.assertLess(resident_kib() - resident, 16 << 10)
+
+    def test_many_shapes_keep_the_last_compiled(self):
+        ours = graphc.torch.cell(plain, threads=1)
+        for steps in range(1, 40):
+            leaves = tensors("plain", torch.float32, steps, 1)
+            ours(*leaves)[0].sum().backward()
+        [network] = ours._networks.values()
+        self.assertLessEqual(len(network._compiled), 16)
+
+
 class Document(unittest.TestCase):
     def test_python_md(self):
         path = pathlib.Path(__file__).resolve().parents[3] / "docs/python.md"
-        [code] = re.findall(r"^```python-torch\n(.*?)^```", path.read_text(encoding="utf-8"),
-                            re.M | re.S)
-        exec(compile("import graphc\n" + code, str(path), "exec"), {"__name__": "document"})
+        parts = re.findall(r"^```python-torch\n(.*?)^```", path.read_text(encoding="utf-8"),
+                           re.M | re.S)
+        self.assertEqual(len(parts), 2)
+        code = "import graphc\n" + "\n".join(parts)
+        exec(compile(code, str(path), "exec"), {"__name__": "document"})
 
 
 class Errors(unittest.TestCase):
-    def test_a_second_derivative_is_refused(self):
+    def test_a_third_derivative_is_refused(self):
         ours = graphc.torch.cell(plain)
         leaves = tensors("plain", torch.float32)
-        ys = ours(*leaves)[0]
-        first = torch.autograd.grad(ys.square().sum(), leaves[2], create_graph=True)[0]
-        with self.assertRaisesRegex(graphc.InputError, "second derivative"):
-            torch.autograd.grad(first.sum(), leaves[2])
+        found = ours(*leaves)[0].square().sum()
+        for _ in range(2):
+            found = torch.autograd.grad(found, leaves[2], create_graph=True)[0].square().sum()
+        with self.assertRaisesRegex(graphc.InputError, "the first or the second"):
+            torch.autograd.grad(found, leaves[2])
 
     def test_arguments(self):
         ours = graphc.torch.cell(plain)

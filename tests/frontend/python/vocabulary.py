@@ -39,7 +39,7 @@ OTHERWISE = {
     "Results": "what a function returns",
     "RoundUp": "numbers and functions",
     "Saving": "everything=",
-    "ScanOptions": "lengths=, reverse=",
+    "ScanOptions": "lengths=, reverse=, save_every=",
     "SessionOptions": "options of Session",
     "Shape": "tuple",
     "slice": "x[a:b]",
@@ -52,6 +52,7 @@ OTHERWISE = {
     "to_one_of": "a function in round_up=",
     "to_power_of_two": "a function in round_up=",
     "TracedGraph": "Model.trace",
+    "TraceFile": "trace= of Session",
     "Values": "list",
     "Where": "Error.file and .line",
 }
@@ -59,10 +60,9 @@ OTHERWISE = {
 ABSENT = """
     ParamGroup parse_graph batches_by_length BestCheckpoint BestCheckpointOptions ColumnKind
     Curve EarlyStopping EarlyStoppingOptions Figures fit FitEpoch FitOptions FitReport FitStep
-    in_batches KeptCounter LastCheckpoint Ranks mean_loss Missing Plateau PlateauOptions plot
-    PlotLine
-    PlotNumbers PlotPanel Progress ProgressAt PytorchState read_safetensors read_table
-    Safetensors SampleBatches shuffled Table TableColumn TableOptions TensorBoard TraceFile
+    in_batches KeptCounter LastCheckpoint Ranks mean_loss Missing Plateau PlateauOptions PlotLine
+    PlotNumbers PlotPanel ProgressAt PytorchState read_safetensors read_table
+    Safetensors SampleBatches shuffled Table TableColumn TableOptions TensorBoard
     write_safetensors BlockState GatedDelta HeadOptions MinGru Mlstm RecurrentBlock RgLru Rwkv7
     SelectiveScan SelectiveScanOptions Slstm gated_delta min_gru mlstm rg_lru rwkv7
     selective_scan slstm

@@ -2,7 +2,7 @@
 // A body is drawn once, in a frame, and its captures come directly from the enclosing graph: a
 // weight is one node, however many loops read it. Edges are written after all nodes, because
 // graphviz puts a node into the frame of the first edge that names it.
-#include "tools/commands/dot.h"
+#include "ir/dot.h"
 
 #include <algorithm>
 #include <set>
@@ -15,7 +15,7 @@
 #include "ir/scan.h"
 #include "ir/unfolded.h"
 
-namespace graphc::core::commands {
+namespace graphc::core {
 namespace {
 
 /// Longer numbers and attributes do not help in a drawing.
@@ -277,4 +277,4 @@ std::string to_dot(const Graph& graph) {
   return Writer().write(graph);
 }
 
-}  // namespace graphc::core::commands
+}  // namespace graphc::core

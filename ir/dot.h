@@ -6,7 +6,7 @@
 
 #include "ir/graph.h"
 
-namespace graphc::core::commands {
+namespace graphc::core {
 
 /// A `digraph`. Each live node is a box with its numbers and attributes; each use is an edge. A
 /// loop is a frame around its body: edges enter through its streams and the initial values of its
@@ -15,4 +15,4 @@ namespace graphc::core::commands {
 /// bodies, drawn at every use, have too many nodes (ir/unfolded.h).
 std::string to_dot(const Graph& graph);
 
-}  // namespace graphc::core::commands
+}  // namespace graphc::core

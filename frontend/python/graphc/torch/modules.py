@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+# A graph of a model as a torch.nn.Module: its parameters are those of torch.
+"""Models as modules of torch: graphc.torch.module()."""
+
+import itertools
+import pickle
+
+import torch
+
+from .. import _graphc
+from ..errors import InputError
+from .networks import DTYPES, Network, dtype_of, encoded, precision_of, usable
+from .operators import Operators
+
+_numbers = itertools.count()
+
+
+def module(model, graph, *, seed=0, target="", threads=0, **options):
+    """A graph of a model as a torch.nn.Module.
+
+    `model` is a graphc.Model, or a function without arguments that makes one: then the module can
+    be pickled. Its parameters become torch.nn.Parameters with the same names, drawn by `seed`:
+    optimizers, state_dict(), deepcopy() and DistributedDataParallel find them. Other states stay
+    with graphc; state_dict() has them too.
+
+    It is called with a tensor for each input of the graph, in their order, and gives what the graph
+    returns: a tensor, a tuple, or a dict of named results. There is a derivative of every result
+    that is float32. Dropout is active as train() and eval() say, whatever the mode of the graph.
+    Further options are those of graphc.Session.
+    """
+    return Module(_Core(model, graph, {"seed": seed, "target": target, "threads": threads,
+                                       **options}))
+
+
+class Module(torch.nn.Module):
+    """What module() makes. Copies share the model and the states that are not parameters."""
+
+    def __init__(self, core):
+        super().__init__()
+        self._core = core
+        for name in core.names:
+            value = torch.from_numpy(core.session("f32").state(name))
+            _place(self, name, torch.nn.Parameter(value))
+
+    def forward(self, *inputs):
+        """The results of the graph."""
+        parameters = [self.get_parameter(name) for name in self._core.names]
+        return self._core.run(parameters, inputs, self.training)
+
+    def get_extra_state(self):
+        """The states that are no parameters."""
+        return self._core.states()
+
+    def set_extra_state(self, state):
+        """Sets the states that are no parameters."""
+        for name, value in state.items():
+            self._core.session("f32").set_state(name, value)
+
+    def extra_repr(self):
+        """The graph and the model."""
+        return f"graph '{self._core.graph}' of {self._core.model!r}"
+
+
+def _place(module, name, parameter):
+    """Registers "lstm.w" as the parameter w of a submodule lstm."""
+    *folders, last = name.split(".")
+    for folder in folders:
+        if folder in module._parameters:
+            raise InputError(f"module: parameter '{name}' would be in another one, '{folder}': "
+                             "wanted names of which none begins another")
+        if folder not in module._modules:
+            module.add_module(folder, torch.nn.Module())
+        module = module._modules[folder]
+    module.register_parameter(last, parameter)
+
+
+class _Core:
+    """The model, its sessions and its operators: what copies of a module share."""
+
+    def __init__(self, model, graph, options):
+        self._build = None
+        if not isinstance(model, _graphc.Model):
+            if not callable(model):
+                raise InputError("module: wanted a model, or a function that makes one: found "
+                                 f"{type(model).__name__}")
+            self._build, model = model, model()
+        self.model = model
+        self.graph = graph
+        self.function = model.function(graph)
+        self.names = [param.name for param in model.params()]
+        self._options = options
+        self._sessions = {}
+        self._networks = {}
+        self._count = self._names = None
+        self._operators = {training: self._make_operators(training) for training in (False, True)}
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __reduce__(self):
+        if self._build is None:
+            raise pickle.PicklingError(
+                "a graphc.Model has Python functions inside: to pickle the module give "
+                "graphc.torch.module() the function that makes the model, or keep state_dict()")
+        return _Core, (self._build, self.graph, self._options)
+
+    def session(self, precision):
+        """The session that computes in this precision."""
+        precision = usable(precision)
+        if precision not in self._sessions:
+            self._sessions[precision] = _graphc.Session(
+                self.model, precision=precision, announce=_silent, **self._options)
+        return self._sessions[precision]
+
+    def run(self, parameters, inputs, training):
+        """The results of the graph."""
+        for place, one in enumerate(inputs):
+            if not isinstance(one, torch.Tensor) or one.device.type not in ("cpu", "meta"):
+                found = one.device if isinstance(one, torch.Tensor) else type(one).__name__
+                raise InputError(f"graph '{self.graph}': input {place}: wanted a tensor on the "
+                                 f"cpu: found {found}")
+        precision = precision_of(parameters[0] if parameters else inputs[0])
+        given = [*parameters, *[_of_a_type_of_ours(one, parameters) for one in inputs]]
+        if self._names is None:
+            self._learn(given, precision, training)
+        found = self._operators[training](given, precision)[:self._count]
+        if self._names:
+            return dict(zip(self._names, found))
+        return found[0] if self._count == 1 else tuple(found)
+
+    @torch.compiler.disable
+    def _learn(self, tensors, precision, training):
+        """Finds how many results the graph has, and their names."""
+        found = self._network(training, precision).interface(encoded(tensors))
+        self._count, self._names = len(found.results), found.names
+
+    def states(self):
+        """The values of the states that are no parameters."""
+        session = self.session("f32")
+        return {name: session.state(name) for name in self.model.states()
+                if name not in self.names and session.has_state(name)}
+
+    def _network(self, training, precision):
+        key = (training, precision)
+        if key not in self._networks:
+            self._networks[key] = _ModelNetwork(self, training, self.session(precision))
+        return self._networks[key]
+
+    def _make_operators(self, training):
+        def network(tensors, precision):
+            return self._network(training, precision)
+
+        def results(tensors, precision):
+            types = network(tensors, precision).interface(encoded(tensors)).results
+            return [tensors[0].new_empty(shape, dtype=_result_dtype(dtype, precision))
+                    for dtype, shape in types]
+
+        def assigns(tensors, precision):
+            return network(tensors, precision).interface(encoded(tensors)).assigns
+
+        return Operators(self.graph, network, results, assigns)
+
+
+class _ModelNetwork(Network):
+    """A graph of a model with its parameters as inputs, in training or not."""
+
+    def __init__(self, core, training, session):
+        super().__init__()
+        self.core = core
+        self.model = core.model
+        self.session = session
+        self.parameters = core.names
+        self.mode = "training" if training else "evaluation"
+        self.graph = f"{core.graph} (torch {next(_numbers)})"
+        self.model.graph(self.graph, lambda inputs: self._returned(inputs)[1], mode=self.mode)
+
+    def traced(self, inputs):
+        leaves, returned = self._returned(inputs)
+        if isinstance(returned, dict):
+            returned = list(returned.values())
+        elif not isinstance(returned, (tuple, list)):
+            returned = [returned]
+        # A state among the results is its value.
+        return leaves, [result.value if isinstance(result, _graphc.State) else result
+                        for result in returned]
+
+    def _returned(self, inputs):
+        declared = _Declared(inputs)
+        returned = self.core.function(declared)
+        params = list(self.model.params())
+        if [param.name for param in params] != self.core.names:
+            raise InputError(f"graph '{self.core.graph}' declares parameters while it is traced: "
+                             "graphc.torch.module() wants those of a model declared before")
+        return [*params, *declared.values], returned
+
+
+class _Declared:
+    """The inputs of a graph, which remembers what is declared."""
+
+    def __init__(self, inputs):
+        self._inputs = inputs
+        self.values = []
+
+    def __call__(self, name, dtype, dims):
+        self.values.append(self._inputs(name, dtype, dims))
+        return self.values[-1]
+
+    def __getattr__(self, name):
+        return getattr(self._inputs, name)
+
+
+def _result_dtype(dtype, precision):
+    found = dtype_of(dtype)
+    return torch.float64 if found == torch.float32 and precision == "f64" else found
+
+
+def _of_a_type_of_ours(tensor, parameters):
+    """The tensor in a type that graphc has, floats as those of the parameters."""
+    if tensor.is_floating_point():
+        wide = any(one.dtype == torch.float64 for one in parameters)
+        return tensor.to(torch.float64 if wide else torch.float32)
+    if tensor.dtype in (torch.int8, torch.int16):
+        return tensor.to(torch.int32)
+    if not any(tensor.dtype == theirs for theirs, _ in DTYPES):
+        raise InputError(f"wanted a tensor of floats, integers or bool: found {tensor.dtype}")
+    return tensor
+
+
+def _silent(line):
+    """Sessions of modules say nothing: a shape more is usual in torch."""

@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0
+# What a graph of graphc is for torch: operators with fake kernels and derivatives.
+"""Operators of torch that run graphs of graphc.
+
+Of a function there are five:
+
+    NAME(Tensor[] inputs, str precision) -> results
+    NAME_saving(Tensor[] inputs, bool[] wanted, str precision) -> results and saved values
+    NAME_backward(Tensor[] handed, Tensor[] cotangents, int[] types, bool[] wanted, str precision)
+        -> the gradients that are wanted
+    NAME_again(Tensor[] inputs, Tensor[] cotangents, bool[] wanted, str precision)
+        -> the same from the inputs, computing the results once more
+    NAME_twice(Tensor[] inputs, Tensor[] cotangents, Tensor[] weights, bool[] wanted,
+               str precision)
+        -> the gradients of the weighed sum of those gradients, for inputs that are wanted and
+           for the cotangents
+
+Training runs the second and the third. In exported programs the first and the fourth run, and where
+a second derivative is asked for, the fourth and the fifth. `types` describes the inputs: a number
+for the element type, the rank and the extents of each.
+"""
+
+import itertools
+import re
+import threading
+
+import torch
+
+from ..errors import InputError
+from .networks import decoded, dtype_of, encoded
+
+_library = torch.library.Library("graphc", "FRAGMENT")
+_numbers = itertools.count()
+
+_is_exporting = getattr(torch.compiler, "is_exporting", None) or (lambda: False)
+
+
+def _tensors(arrays):
+    return [torch.from_numpy(array) for array in arrays]
+
+
+def _plain(tensors):
+    """What a graph reads: tensors that ask for no gradient."""
+    return [tensor.detach() for tensor in tensors]
+
+
+class Operators:
+    """The operators of a function.
+
+    `network(tensors, precision)` gives the Network for tensors of these types;
+    `results(tensors, precision)` new tensors like its results, for fake kernels; `assigns(tensors,
+    precision)` says whether it assigns states.
+    """
+
+    def __init__(self, name, network, results, assigns=lambda tensors, precision: False):
+        self.name = name
+        self._network = network
+        self._results = results
+        self._assigns = assigns
+        self._lock = threading.RLock()
+        word = re.sub(r"\W", "_", name)
+        self._define(f"{word}_{next(_numbers)}")
+
+    def __call__(self, tensors, precision):
+        """The results as tensors."""
+        if not torch.compiler.is_compiling():
+            _refuse_transforms(self.name)
+        if torch.is_grad_enabled() and not _is_exporting():
+            wanted = [tensor.requires_grad for tensor in tensors]
+            if any(wanted):
+                return self.saving(tensors, wanted, precision)
+        return self.forward(tensors, precision)
+
+    def count(self, tensors, precision):
+        """The number of results among those of `saving`."""
+        return len(self._results(tensors, precision))
+
+    def _define(self, word):
+        arguments = {"": "Tensor[] inputs, str precision",
+                     "_saving": "Tensor[] inputs, bool[] wanted, str precision",
+                     "_backward": "Tensor[] handed, Tensor[] cotangents, int[] types, "
+                                  "bool[] wanted, str precision",
+                     "_again": "Tensor[] inputs, Tensor[] cotangents, bool[] wanted, "
+                               "str precision",
+                     "_twice": "Tensor[] inputs, Tensor[] cotangents, Tensor[] weights, "
+                               "bool[] wanted, str precision"}
+        kernels = {"": self._run, "_saving": self._run_saving, "_backward": self._run_backward,
+                   "_again": self._run_again, "_twice": self._run_twice}
+        fakes = {"": self._results, "_saving": self._fake_saving,
+                 "_backward": self._fake_backward, "_again": self._fake_again,
+                 "_twice": self._fake_twice}
+        for part, text in arguments.items():
+            # As torch.library.custom_op does, without its wrapper: that imports torch._dynamo at
+            # the first call, which takes ten times as long as to compile a cell.
+            _library.define(f"{word}{part}({text}) -> Tensor[]")
+            _library.impl(f"{word}{part}", kernels[part], "CPU")
+            torch.library.register_fake(f"graphc::{word}{part}", fakes[part], lib=_library)
+        derivatives = {"": (self._differentiate, self._setup),
+                       "_saving": (self._differentiate_saving, self._setup_saving),
+                       "_backward": (self._refuse, None), "_twice": (self._refuse, None),
+                       "_again": (self._differentiate_again, self._setup_again)}
+        for part, (derivative, setup) in derivatives.items():
+            torch.library.register_autograd(f"graphc::{word}{part}", derivative,
+                                            setup_context=setup, lib=_library)
+        operators = torch.ops.graphc
+        self.forward = getattr(operators, word).default
+        self.saving = getattr(operators, f"{word}_saving").default
+        self.backward = getattr(operators, f"{word}_backward").default
+        self.again = getattr(operators, f"{word}_again").default
+        self.twice = getattr(operators, f"{word}_twice").default
+
+    # --- kernels ---
+
+    def _run(self, inputs, precision):
+        with self._lock:
+            network, types = self._network(inputs, precision), encoded(inputs)
+            return _tensors(network.forward(types).first(*network.cast(inputs, types)))
+
+    def _run_saving(self, inputs, wanted, precision):
+        with self._lock:
+            network, types = self._network(inputs, precision), encoded(inputs)
+            return _tensors(network.divided(types, wanted).first(*network.cast(inputs, types)))
+
+    def _run_backward(self, handed, cotangents, types, wanted, precision):
+        with self._lock:
+            network = self._network_of(types, precision)
+            graph = network.divided(types, wanted)
+            given = network.cast_handed(handed, graph.handed, types)
+            return _tensors(graph.second(*given, *_plain(cotangents)))
+
+    def _run_again(self, inputs, cotangents, wanted, precision):
+        with self._lock:
+            network, types = self._network(inputs, precision), encoded(inputs)
+            graph = network.gradients(types, wanted)
+            return _tensors(graph.first(*network.cast(inputs, types), *_plain(cotangents)))
+
+    def _run_twice(self, inputs, cotangents, weights, wanted, precision):
+        with self._lock:
+            network, types = self._network(inputs, precision), encoded(inputs)
+            graph = network.second_gradients(types, wanted)
+            return _tensors(graph.first(*network.cast(inputs, types), *_plain(cotangents),
+                                        *_plain(weights)))
+
+    def _network_of(self, types, precision):
+        return self._network([torch.empty(shape, dtype=dtype, device="meta")
+                              for dtype, _, shape in decoded(types)], precision)
+
+    # --- fake kernels ---
+
+    def _fake_saving(self, inputs, wanted, precision):
+        with self._lock:
+            graph = self._network(inputs, precision).divided(encoded(inputs), wanted)
+        return [inputs[0].new_empty(shape, dtype=dtype_of(dtype))
+                for dtype, shape in graph.first_types]
+
+    def _fake_backward(self, handed, cotangents, types, wanted, precision):
+        like = (*cotangents, *handed)[0]
+        return [like.new_empty(shape, dtype=dtype)
+                for (dtype, _, shape), one in zip(decoded(types), wanted) if one]
+
+    def _fake_again(self, inputs, cotangents, wanted, precision):
+        return [one.new_empty(one.shape) for one, is_wanted in zip(inputs, wanted) if is_wanted]
+
+    def _fake_twice(self, inputs, cotangents, weights, wanted, precision):
+        return [one.new_empty(one.shape) for one in
+                [*[each for each, is_wanted in zip(inputs, wanted) if is_wanted], *cotangents]]
+
+    # --- derivatives ---
+
+    def _setup(self, ctx, inputs, output):
+        tensors, ctx.precision = inputs
+        if self._assigns(tensors, ctx.precision):
+            raise InputError(f"{self.name}: it assigns states, such as the count of random draws: "
+                             "the derivative of an exported program would compute it again with "
+                             "others")
+        ctx.wanted = [tensor.requires_grad for tensor in tensors]
+        ctx.shapes = [(one.shape, one.dtype) for one in output]
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(*tensors)
+
+    def _differentiate(self, ctx, gradients):
+        tensors = list(ctx.saved_tensors)
+        found = self.again(tensors, _cotangents(gradients, ctx.shapes, tensors[0]), ctx.wanted,
+                           ctx.precision)
+        return _in_their_places(found, ctx.wanted), None
+
+    def _setup_saving(self, ctx, inputs, output):
+        tensors, ctx.wanted, ctx.precision = inputs
+        ctx.types = encoded(tensors)
+        with self._lock:
+            graph = self._network(tensors, ctx.precision).divided(ctx.types, ctx.wanted)
+        results = output[:self.count(tensors, ctx.precision)]
+        ctx.shapes = [(one.shape, one.dtype) for one in results]
+        sources = {"input": tensors, "result": results, "saved": output[len(results):]}
+        ctx.set_materialize_grads(False)
+        # The inputs as well, for a second derivative.
+        ctx.save_for_backward(*tensors, *[sources[kind][place] for kind, place in graph.handed])
+
+    def _differentiate_saving(self, ctx, gradients):
+        inputs = list(ctx.saved_tensors[:len(ctx.wanted)])
+        handed = list(ctx.saved_tensors[len(ctx.wanted):])
+        cotangents = _cotangents(gradients[:len(ctx.shapes)], ctx.shapes, inputs[0])
+        if torch.is_grad_enabled():
+            found = self.again(inputs, cotangents, ctx.wanted, ctx.precision)
+        else:
+            found = self.backward(handed, cotangents, ctx.types, ctx.wanted, ctx.precision)
+        return _in_their_places(found, ctx.wanted), None, None
+
+    def _setup_again(self, ctx, inputs, output):
+        tensors, cotangents, ctx.wanted, ctx.precision = inputs
+        ctx.shapes = [(one.shape, one.dtype) for one in output]
+        ctx.cotangents = len(cotangents)
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(*tensors, *cotangents)
+
+    def _differentiate_again(self, ctx, gradients):
+        tensors = list(ctx.saved_tensors)
+        inputs, cotangents = tensors[:len(ctx.wanted)], tensors[len(ctx.wanted):]
+        weights = _cotangents(gradients, ctx.shapes, inputs[0])
+        found = self.twice(inputs, cotangents, weights, ctx.wanted, ctx.precision)
+        first = len(found) - ctx.cotangents
+        return _in_their_places(found[:first], ctx.wanted), found[first:], None, None
+
+    def _refuse(self, ctx, *gradients):
+        raise InputError(f"{self.name}: wanted a derivative that graphc has, the first or the "
+                         "second: write the loop in torch where a third is wanted")
+
+
+def _refuse_transforms(name):
+    """torch has no transforms for operators of lists of tensors."""
+    if torch._C._functorch.peek_interpreter_stack() is not None:
+        raise InputError(f"{name}: the transforms of torch.func do not go through it: wanted "
+                         "torch.autograd")
+
+
+def _cotangents(gradients, shapes, like):
+    """The gradients of the results that are floats, zeros for those that autograd leaves out."""
+    return [like.new_zeros(shape, dtype=dtype) if gradient is None else gradient
+            for gradient, (shape, dtype) in zip(gradients, shapes) if dtype.is_floating_point]
+
+
+def _in_their_places(gradients, wanted):
+    found = iter(gradients)
+    return [next(found) if one else None for one in wanted]

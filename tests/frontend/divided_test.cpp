@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// A model's graph and its gradients as two compiled graphs: the numbers of the graph in one piece.
+#include "frontend/divided.h"
+
+#include <gmock/gmock.h>
+
+#include "frontend/graphc.h"
+#include "models/random_inputs.h"
+#include "tests/testing/expect_error.h"
+
+namespace graphc::core {
+namespace {
+
+using testing::error_of;
+using ::testing::HasSubstr;
+
+/// A GRU with dropout between its layers; `joint` gives what it computes and the gradients, by the
+/// cotangent of that.
+struct Network {
+  Model model{"network"};
+  Gru gru{model, "gru", 3, 8};
+  Linear out{model, "out", 8, 2};
+  double rate;
+
+  explicit Network(double share = 0) : rate(share) {
+    model.graph("joint", Mode::training, [this](Inputs& in) {
+      const Value x = in("x", f32, {"steps", "batch", 3});
+      const Value y = out(dropout(gru(x), {.rate = rate}));
+      const Value dy = in("dy", f32, {"steps", "batch", 2});
+      std::vector<Leaves::Leaf> leaves{x};
+      for (const Param& param : model.params()) leaves.emplace_back(param);
+      Values results{y};
+      for (Value gradient : gradients(sum(y * dy), Leaves(std::move(leaves))))
+        results.push_back(gradient);
+      return Results(results);
+    });
+  }
+};
+
+const Type kX{DType::f32, {5, 4, 3}}, kY{DType::f32, {5, 4, 2}};
+
+SessionOptions options(const char* target) {
+  SessionOptions all;
+  all.target = target;
+  all.announce = [](const std::string&) {};
+  return all;
+}
+
+void expect_near(const Tensor& found, const Tensor& wanted) {
+  ASSERT_EQ(found.type(), wanted.type());
+  const std::vector<float> a = found.to_vector(), b = wanted.to_vector();
+  for (size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], 1e-5 * (1 + std::abs(b[i])));
+}
+
+class DividedTargets : public ::testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Targets, DividedTargets, ::testing::Values("cpu", "reference"));
+
+TEST_P(DividedTargets, ComputeTheGraphInOnePiece) {
+  Network network;
+  Session session(network.model, options(GetParam()));
+  Divided parts(session, "joint", {kX, kY}, {}, 1, 1);
+  const Tensor x = random_uniform(kX.shape, 1), dy = random_uniform(kY.shape, 2);
+  const Outputs wanted = session("joint", x, dy);
+  const Outputs first = parts.first({Data(x)});
+  std::vector<Data> given;
+  for (const auto& [from, index] : parts.handed()) {
+    const bool input = from == HandedOver::From::input;
+    given.emplace_back(input ? x : first[index + (from == HandedOver::From::saved)]);
+  }
+  given.emplace_back(dy);
+  const Outputs second = parts.second(given);
+  ASSERT_EQ(second.size() + 1, wanted.size());
+  expect_near(first[0], wanted[0]);
+  for (size_t i = 0; i < second.size(); ++i) expect_near(second[i], wanted[i + 1]);
+}
+
+TEST(Divided, DropsInBothPartsWhatTheFirstDrops) {
+  Network network(0.5);
+  Session session(network.model, options("cpu"));
+  Divided parts(session, "joint", {kX, kY}, {}, 1, 1);
+  const Tensor x = random_uniform(kX.shape, 1);
+  const std::vector<float> ones(size_t(kY.shape.elements()), 1);
+  std::vector<Outputs> firsts, seconds;
+  for (int run = 0; run < 2; ++run) firsts.push_back(parts.first({Data(x)}));
+  for (const Outputs& first : firsts) {
+    std::vector<Data> given;
+    for (const auto& [from, index] : parts.handed()) {
+      const bool input = from == HandedOver::From::input;
+      given.emplace_back(input ? x : first[index + (from == HandedOver::From::saved)]);
+    }
+    given.emplace_back(Data(ones, kY.shape));
+    seconds.push_back(parts.second(given));
+  }
+  // y = out(kept h) and d sum(y) / d out.w = the sum of the kept h, for each column: with the mask
+  // of its own run, the sum of y is that of out.w times that gradient, and of the bias.
+  const std::vector<float> w = Tensor(session.state("out.w")).to_vector();
+  for (int run = 0; run < 2; ++run) {
+    double sum_y = 0, by_gradient = 0;
+    for (const float y : firsts[size_t(run)][0].to_vector()) sum_y += y;
+    const size_t place = seconds[0].size() - 2;  // x, gru..., out.w, out.b
+    const std::vector<float> gradient = seconds[size_t(run)][place].to_vector();
+    ASSERT_EQ(gradient.size(), w.size());
+    for (size_t i = 0; i < w.size(); ++i) by_gradient += double(w[i]) * gradient[i];
+    EXPECT_NEAR(sum_y, by_gradient, 1e-3);
+  }
+  EXPECT_NE(firsts[0][0].to_vector(), firsts[1][0].to_vector());
+}
+
+TEST(Divided, TakesParametersAsInputs) {
+  Network network;
+  Session session(network.model, options("cpu"));
+  const Tensor x = random_uniform(kX.shape, 1), dy = random_uniform(kY.shape, 2);
+  const Outputs wanted = session("joint", x, dy);
+  std::vector<std::string> names;
+  std::vector<Data> given;
+  for (const Param& param : network.model.params()) {
+    names.push_back(param.name());
+    given.emplace_back(Tensor(session.state(param.name())));
+    session.set_state(param.name(), Tensor::zeros(param.type()));  // not what it reads
+  }
+  given.emplace_back(x);
+  given.emplace_back(dy);
+  Divided whole(session, "joint", {kX, kY}, names, wanted.size(), 0);
+  const Outputs found = whole.first(given);
+  for (size_t i = 0; i < wanted.size(); ++i) expect_near(found[int(i)], wanted[int(i)]);
+  EXPECT_EQ(whole.first_types().size(), wanted.size());
+  EXPECT_THAT(error_of(ErrorKind::input, [&] { whole.second({}); }), HasSubstr("has one part"));
+}
+
+TEST(Divided, RefusesOtherInputs) {
+  Network network;
+  auto session = std::make_unique<Session>(network.model, options("cpu"));
+  const auto divide = [&](size_t results, size_t late) {
+    return error_of(ErrorKind::input,
+                    [&] { Divided(*session, "joint", {kX, kY}, {}, results, late); });
+  };
+  EXPECT_THAT(divide(2, 1), HasSubstr("result 1 depends on an input that is known later"));
+  EXPECT_THAT(divide(99, 1), HasSubstr("has 8 results and 2 inputs: found 99 and 1"));
+  Divided parts(*session, "joint", {kX, kY}, {}, 1, 1);
+  const Tensor x = random_uniform(kX.shape, 1);
+  EXPECT_THAT(error_of(ErrorKind::input, [&] { parts.first({}); }),
+              HasSubstr("graph 'joint' has 1 inputs: found 0"));
+  EXPECT_THAT(error_of(ErrorKind::input, [&] { parts.first({Data(random_uniform({5}, 1))}); }),
+              HasSubstr("input 0 is f32[5,4,3]: found f32[5]"));
+  session.reset();
+  EXPECT_THAT(error_of(ErrorKind::input, [&] { parts.first({Data(x)}); }),
+              HasSubstr("the session of 'joint' is gone"));
+}
+
+}  // namespace
+}  // namespace graphc::core

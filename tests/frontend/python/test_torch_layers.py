@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+# The recurrent layers of torch.nn with graphc inside, beside those of torch.
+import itertools
+import unittest
+
+import torch
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+import graphc
+import graphc.torch
+import word_language_model
+
+
+def pair(kind, *arguments, **options):
+    """A layer of torch and one of graphc with its weights."""
+    torch.manual_seed(5)
+    theirs = getattr(torch.nn, kind)(*arguments, **options)
+    ours = getattr(graphc.torch, kind)(*arguments, **options)
+    ours.load_state_dict(theirs.state_dict())
+    return theirs, ours
+
+
+def flat(found):
+    """The tensors of what a layer returns."""
+    ys, last = found
+    ys = pad_packed_sequence(ys)[0] if isinstance(ys, torch.nn.utils.rnn.PackedSequence) else ys
+    return [ys, *(last if isinstance(last, tuple) else (last,))]
+
+
+class Layers(unittest.TestCase):
+    def check(self, theirs, ours, *inputs):
+        results = [flat(layer(*inputs)) for layer in (theirs, ours)]
+        for a, b in zip(*results):
+            torch.testing.assert_close(b, a, rtol=1e-4, atol=1e-5)
+        gradients = []
+        for layer, found in zip((theirs, ours), results):
+            layer.zero_grad()
+            sum((one * torch.linspace(-1, 1, one.numel()).view(one.shape)).sum()
+                for one in found).backward()
+            gradients.append([one.grad for one in layer.parameters()])
+        for a, b in zip(*gradients):
+            torch.testing.assert_close(b, a, rtol=1e-3, atol=1e-4)
+
+    def test_every_option(self):
+        for kind in ("LSTM", "GRU", "RNN"):
+            for layers, both, first, bias in itertools.product((1, 2), (False, True),
+                                                               (False, True), (True, False)):
+                options = {"num_layers": layers, "bidirectional": both, "batch_first": first,
+                           "bias": bias}
+                with self.subTest(kind=kind, **options):
+                    theirs, ours = pair(kind, 3, 4, **options)
+                    self.check(theirs, ours, torch.randn(5, 2, 3))
+                    batch = 5 if first else 2
+                    states = [torch.randn(layers * (1 + both), batch, 4) for _ in range(2)]
+                    self.check(theirs, ours, torch.randn(5, 2, 3),
+                               tuple(states) if kind == "LSTM" else states[0])
+        self.check(*pair("RNN", 3, 4, nonlinearity="relu"), torch.randn(5, 2, 3))
+        self.check(*pair("LSTM", 3, 4, proj_size=2), torch.randn(5, 2, 3))
+        self.check(*pair("LSTM", 3, 4), torch.randn(5, 3))
+
+    def test_packed_sequences(self):
+        for kind, both, ordered in itertools.product(("LSTM", "GRU"), (False, True), (True, False)):
+            with self.subTest(kind=kind, both=both, ordered=ordered):
+                theirs, ours = pair(kind, 3, 4, bidirectional=both)
+                lengths = [6, 4, 1] if ordered else [4, 1, 6]
+                packed = pack_padded_sequence(torch.randn(6, 3, 3), torch.tensor(lengths),
+                                              enforce_sorted=ordered)
+                self.check(theirs, ours, packed)
+
+    def test_a_language_model_trains_to_the_same_losses(self):
+        for dropout in (0.0, 0.2):
+            options = {"steps": 50, "words": 200, "hidden": 32, "batch": 8, "bptt": 12,
+                       "dropout": dropout}
+            wanted, _ = word_language_model.train(torch.nn.LSTM, **options)
+            found, _ = word_language_model.train(graphc.torch.LSTM, **options)
+            self.assertLess(max(abs(a - b) for a, b in zip(found, wanted)), 1e-4)
+            self.assertLess(sum(wanted[-10:]) / 10, wanted[0] - 0.05)
+
+    def test_errors(self):
+        with self.assertRaisesRegex(graphc.InputError, "2 or 3 axes: found 1"):
+            graphc.torch.GRU(3, 4)(torch.zeros(3))
+
+
+if __name__ == "__main__":
+    unittest.main()
