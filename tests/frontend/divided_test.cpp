@@ -16,13 +16,13 @@ using ::testing::HasSubstr;
 
 /// A GRU with dropout between its layers; `joint` gives what it computes and the gradients, by the
 /// cotangent of that.
-struct Network {
+struct DividedNetwork {
   Model model{"network"};
   Gru gru{model, "gru", 3, 8};
   Linear out{model, "out", 8, 2};
   double rate;
 
-  explicit Network(double share = 0) : rate(share) {
+  explicit DividedNetwork(double share = 0) : rate(share) {
     model.graph("joint", Mode::training, [this](Inputs& in) {
       const Value x = in("x", f32, {"steps", "batch", 3});
       const Value y = out(dropout(gru(x), {.rate = rate}));
@@ -37,7 +37,7 @@ struct Network {
   }
 };
 
-const Type kX{DType::f32, {5, 4, 3}}, kY{DType::f32, {5, 4, 2}};
+const Type kXType{DType::f32, {5, 4, 3}}, kYType{DType::f32, {5, 4, 2}};
 
 SessionOptions options(const char* target) {
   SessionOptions all;
@@ -56,10 +56,10 @@ class DividedTargets : public ::testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Targets, DividedTargets, ::testing::Values("cpu", "reference"));
 
 TEST_P(DividedTargets, ComputeTheGraphInOnePiece) {
-  Network network;
+  DividedNetwork network;
   Session session(network.model, options(GetParam()));
-  Divided parts(session, "joint", {kX, kY}, {}, 1, 1);
-  const Tensor x = random_uniform(kX.shape, 1), dy = random_uniform(kY.shape, 2);
+  Divided parts(session, "joint", {kXType, kYType}, {}, 1, 1);
+  const Tensor x = random_uniform(kXType.shape, 1), dy = random_uniform(kYType.shape, 2);
   const Outputs wanted = session("joint", x, dy);
   const Outputs first = parts.first({Data(x)});
   std::vector<Data> given;
@@ -75,11 +75,11 @@ TEST_P(DividedTargets, ComputeTheGraphInOnePiece) {
 }
 
 TEST(Divided, DropsInBothPartsWhatTheFirstDrops) {
-  Network network(0.5);
+  DividedNetwork network(0.5);
   Session session(network.model, options("cpu"));
-  Divided parts(session, "joint", {kX, kY}, {}, 1, 1);
-  const Tensor x = random_uniform(kX.shape, 1);
-  const std::vector<float> ones(size_t(kY.shape.elements()), 1);
+  Divided parts(session, "joint", {kXType, kYType}, {}, 1, 1);
+  const Tensor x = random_uniform(kXType.shape, 1);
+  const std::vector<float> ones(size_t(kYType.shape.elements()), 1);
   std::vector<Outputs> firsts, seconds;
   for (int run = 0; run < 2; ++run) firsts.push_back(parts.first({Data(x)}));
   for (const Outputs& first : firsts) {
@@ -88,7 +88,7 @@ TEST(Divided, DropsInBothPartsWhatTheFirstDrops) {
       const bool input = from == HandedOver::From::input;
       given.emplace_back(input ? x : first[index + (from == HandedOver::From::saved)]);
     }
-    given.emplace_back(Data(ones, kY.shape));
+    given.emplace_back(Data(ones, kYType.shape));
     seconds.push_back(parts.second(given));
   }
   // y = out(kept h) and d sum(y) / d out.w = the sum of the kept h, for each column: with the mask
@@ -107,9 +107,9 @@ TEST(Divided, DropsInBothPartsWhatTheFirstDrops) {
 }
 
 TEST(Divided, TakesParametersAsInputs) {
-  Network network;
+  DividedNetwork network;
   Session session(network.model, options("cpu"));
-  const Tensor x = random_uniform(kX.shape, 1), dy = random_uniform(kY.shape, 2);
+  const Tensor x = random_uniform(kXType.shape, 1), dy = random_uniform(kYType.shape, 2);
   const Outputs wanted = session("joint", x, dy);
   std::vector<std::string> names;
   std::vector<Data> given;
@@ -120,7 +120,7 @@ TEST(Divided, TakesParametersAsInputs) {
   }
   given.emplace_back(x);
   given.emplace_back(dy);
-  Divided whole(session, "joint", {kX, kY}, names, wanted.size(), 0);
+  Divided whole(session, "joint", {kXType, kYType}, names, wanted.size(), 0);
   const Outputs found = whole.first(given);
   for (size_t i = 0; i < wanted.size(); ++i) expect_near(found[int(i)], wanted[int(i)]);
   EXPECT_EQ(whole.first_types().size(), wanted.size());
@@ -128,16 +128,16 @@ TEST(Divided, TakesParametersAsInputs) {
 }
 
 TEST(Divided, RefusesOtherInputs) {
-  Network network;
+  DividedNetwork network;
   auto session = std::make_unique<Session>(network.model, options("cpu"));
   const auto divide = [&](size_t results, size_t late) {
     return error_of(ErrorKind::input,
-                    [&] { Divided(*session, "joint", {kX, kY}, {}, results, late); });
+                    [&] { Divided(*session, "joint", {kXType, kYType}, {}, results, late); });
   };
   EXPECT_THAT(divide(2, 1), HasSubstr("result 1 depends on an input that is known later"));
   EXPECT_THAT(divide(99, 1), HasSubstr("has 8 results and 2 inputs: found 99 and 1"));
-  Divided parts(*session, "joint", {kX, kY}, {}, 1, 1);
-  const Tensor x = random_uniform(kX.shape, 1);
+  Divided parts(*session, "joint", {kXType, kYType}, {}, 1, 1);
+  const Tensor x = random_uniform(kXType.shape, 1);
   EXPECT_THAT(error_of(ErrorKind::input, [&] { parts.first({}); }),
               HasSubstr("graph 'joint' has 1 inputs: found 0"));
   EXPECT_THAT(error_of(ErrorKind::input, [&] { parts.first({Data(random_uniform({5}, 1))}); }),

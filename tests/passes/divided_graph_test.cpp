@@ -13,6 +13,7 @@
 #include "tests/passes/cells.h"
 #include "tests/passes/values.h"
 #include "tests/testing/expect_error.h"
+#include "tests/testing/random_cell.h"
 #include "tests/testing/random_matrix_cell.h"
 #include "tests/testing/samples.h"
 
@@ -117,7 +118,7 @@ TEST(DividedGraph, OfRandomMatrixCells) {
   for (unsigned seed = 1; seed <= half_of(40); ++seed) {
     SCOPED_TRACE(seed);
     const GraphPtr graph = random_matrix_cell(seed);
-    expect_division(graph, random_matrix_cell_inputs(*graph, seed));
+    expect_division(graph, random_cell_inputs(*graph, seed));
   }
 }
 
