@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rule of simplify on counters: a carry of one whole number to which every step adds the same
 // is a stream. So what is compared with it, a mask of lengths say, is known before the loop.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -12,18 +13,23 @@
 namespace graphc::core {
 namespace {
 
-/// What a step adds to the carry, if that is all that it does with it.
-std::optional<int64_t> added_by_step(Value carry, Value next) {
+/// How far a counter goes at most, in either direction.
+int64_t farthest(DType dtype) {
+  return dtype == DType::i32 ? std::numeric_limits<int32_t>::max() : int64_t{1} << 53;
+}
+
+/// What a step adds to the carry, if that is all that it does with it, and if all steps together
+/// add what the type holds (i64: what a double holds, which constants are read as).
+std::optional<int64_t> added_by_step(Value carry, Value next, int64_t steps) {
   const Node& node = *next.node;
   const bool counts = carry.dtype() == DType::i32 || carry.dtype() == DType::i64;
   if (!counts || carry.shape().elements() != 1 || next.type() != carry.type()) return std::nullopt;
   if (!node.is(ops::add) && !node.is(ops::sub)) return std::nullopt;
-  size_t other = 1;
-  if (node.is(ops::add) && node.operands[1] == carry) other = 0;
+  const size_t other = node.is(ops::add) && node.operands[1] == carry ? 0 : 1;
   if (node.operands[1 - other] != carry) return std::nullopt;
   const std::optional<double> number = splat_value(node.operands[other]);
-  // As exact as a double, whatever the number of steps.
-  if (!number || std::abs(*number) > std::numeric_limits<int16_t>::max()) return std::nullopt;
+  if (!number || std::max(std::abs(*number), 1.0) * double(steps) > double(farthest(carry.dtype())))
+    return std::nullopt;
   return int64_t(node.is(ops::sub) ? -*number : *number);
 }
 
@@ -31,14 +37,13 @@ class Counters {
  public:
   Counters(const Node& node, Graph& to) : scan_(node), to_(to) {
     for (size_t k = 0; k < scan_.initial().size(); ++k) {
-      added_.push_back(added_by_step(scan_.body_carries()[k], scan_.next()[k]));
+      added_.push_back(added_by_step(scan_.body_carries()[k], scan_.next()[k], scan_.steps()));
       any_ |= added_[k].has_value();
     }
   }
 
   std::optional<Values> run() {
-    // The first and the last number are at most this far apart.
-    if (!any_ || scan_.steps() > (int64_t{1} << 31)) return std::nullopt;
+    if (!any_) return std::nullopt;
     auto body = std::make_unique<Graph>(scan_.body().name());
     ValueMap known(scan_.body());
     const auto add = [&](Value input) {
