@@ -33,7 +33,8 @@ def cell(function=None, *, states=1, reverse=False, target="", threads=0, save_e
         return lambda body: cell(body, states=states, reverse=reverse, target=target,
                                  threads=threads, save_every=save_every, **options)
     if not callable(function) or states < 1:
-        raise InputError("cell: wanted a function of one step and at least one state")
+        raise InputError("cell: wanted a function of one step and at least one state: found "
+                         f"{type(function).__name__} and states={states}")
     return Cell(function, states, reverse, save_every,
                 {"target": target, "threads": threads, **options})
 
@@ -159,4 +160,6 @@ def _prepared(name, tensors):
 def _check_lengths(name, lengths):
     if not isinstance(lengths, torch.Tensor) or lengths.dim() != 1 or lengths.dtype not in (
             torch.int32, torch.int64):
-        raise InputError(f"{name}: lengths: wanted integers [batch]")
+        found = (f"{lengths.dtype} {list(lengths.shape)}" if isinstance(lengths, torch.Tensor)
+                 else type(lengths).__name__)
+        raise InputError(f"{name}: lengths: wanted integers [batch]: found {found}")

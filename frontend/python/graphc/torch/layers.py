@@ -116,7 +116,7 @@ class _Recurrent:
 
 
 class LSTM(_Recurrent, torch.nn.LSTM):
-    """torch.nn.LSTM, computed by graphc: another recurrent layer of the same program."""
+    """torch.nn.LSTM, computed by graphc."""
 
     def _function(self):
         return (_projected_lstm if self.proj_size else _lstm), 2
