@@ -63,10 +63,11 @@ const std::map<std::string, Names> target_may_include = {
     {"cuda/lower_layers", {}},
     {"cuda/machine", {"lower_layers"}},
     {"cuda/loops", {"options", "text", "machine"}},
+    {"cuda/rows", {"options", "text", "machine", "loops"}},
     {"cuda/launch", {"text", "lower_layers", "loops"}},
     {"cuda/libraries", {"options", "text", "lower_layers", "launch"}},
     {"cuda/launches",
-     {"options", "text", "lower_layers", "machine", "loops", "launch", "libraries"}},
+     {"options", "text", "lower_layers", "machine", "loops", "rows", "launch", "libraries"}},
 };
 
 // Other people's headers that stay in one place.

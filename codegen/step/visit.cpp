@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "ir/cases.h"
+#include "ir/error.h"
 
 namespace graphc::core {
 namespace {
@@ -99,11 +100,36 @@ void visit_phases(const std::vector<Record>& records, const PhaseRecord& around,
   }
 }
 
+/// Counts phases up to a loop, and those of it; returns whether it was found.
+bool count_phases(const std::vector<Record>& records, const LoopCall& wanted, int& before,
+                  int& inside) {
+  for (const Record& record : records) {
+    const LoopCall* loop = loop_of_phases(record);
+    if (loop == &wanted) {
+      visit_phases(loop->body, {}, [&](const PhaseRecord&) { ++inside; });
+      return true;
+    }
+    if (loop == nullptr) {
+      ++before;
+    } else if (count_phases(loop->body, wanted, before, inside)) {
+      return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 void visit_phases(const std::vector<Record>& records,
                   const std::function<void(const PhaseRecord&)>& visit) {
   visit_phases(records, {}, visit);
+}
+
+std::pair<int, int> phases_of(const Plan& plan, const LoopCall& loop) {
+  int before = 0, inside = 0;
+  const bool is_found = count_phases(plan.records, loop, before, inside);
+  GRAPHC_CHECK(is_found, "%{} is no loop of the plan", loop.name);
+  return {before, before + inside - 1};
 }
 
 }  // namespace graphc::core

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <utility>
 
 #include "codegen/step/plan.h"
 
@@ -30,6 +31,8 @@ struct PhaseRecord {
 /// Calls `visit` for every phase, in order.
 void visit_phases(const std::vector<Record>& records,
                   const std::function<void(const PhaseRecord&)>& visit);
+/// The first and the last phase of a loop of the plan whose body is phases.
+std::pair<int, int> phases_of(const Plan& plan, const LoopCall& loop);
 /// The loop whose body is phases, if the record is one.
 const LoopCall* loop_of_phases(const Record& record);
 

@@ -47,7 +47,7 @@ CLI::Option* add_one(CLI::App& app, CompileOptions& compile, GivenOptions& given
     return app
         .add_option(
             "--placement", given.word(name),
-            "where a GPU keeps the matrices of loops: auto, streamed, grid, cluster or block")
+            "where a GPU keeps the matrices of loops: auto, streamed, grid, cluster, block or rows")
         ->capture_default_str();
   }
   if (name == "products") {

@@ -12,10 +12,10 @@ namespace cuda {
 
 /// Where the blocks of a loop's kernel keep its matrices, and which blocks share barriers
 /// (codegen/targets/cuda/loops/loop_placement.h).
-enum class Placement : uint8_t { streamed, grid, cluster, block };
+enum class Placement : uint8_t { streamed, grid, cluster, block, rows };
 /// The spellings on a command line: "auto", for which the option is empty, then each placement.
-inline constexpr std::array<std::string_view, 5> kPlacementWords{"auto", "streamed", "grid",
-                                                                 "cluster", "block"};
+inline constexpr std::array<std::string_view, 6> kPlacementWords{"auto",    "streamed", "grid",
+                                                                 "cluster", "block",    "rows"};
 std::string_view name_of(std::optional<Placement> placement);
 /// Throws ErrorKind::usage, listing the spellings, for any other one.
 std::optional<Placement> placement_named(std::string_view word);

@@ -117,6 +117,16 @@ TEST_P(Nvrtc, CompilesTheKernelsOfALanguageModel) {
   expect_compiled(share_of(texts, GetParam(), 3), GetParam());
 }
 
+TEST_P(Nvrtc, CompilesTheKernelsOfRowsOfMatrices) {
+  KernelTexts texts;
+  for (const char* cell : {"cell=gated-delta", "cell=mlstm", "cell=rwkv7"})
+    texts.merge(texts_of_model(GetParam(), "cell-layer", {cell, "size=small"}));
+  std::erase_if(texts,
+                [](const auto& text) { return text.first.find("first_row") == std::string::npos; });
+  EXPECT_GE(texts.size(), 6u);
+  expect_compiled(texts, GetParam());
+}
+
 TEST_P(Nvrtc, CompilesProductsOnTensorCores) {
   const KernelTexts texts = texts_on_tensor_cores(
       GetParam(), {Precision::tf32x3, Precision::tf32, Precision::bf16, Precision::fp16});

@@ -198,6 +198,20 @@ Subject placed(const char* name, const char* graph, const char* size, cuda::Plac
           .multiprocessors = multiprocessors};
 }
 
+/// Rows that carry a matrix, which is summed over both axes; a vector along each, and a number.
+constexpr const char* kRowsOfMatrices =
+    R"(graph @g(%x: f32[T,R,K], %y: f32[T,R,V], %z: f32[T,R], %s0: f32[R,K,V]) {
+       %o, %s.e = scan %x.t in %x, %y.t in %y, %z.t in %z carry %s = %s0 {
+         %k = reshape %x.t {shape = [R,K,1]}
+         %v = reshape %y.t {shape = [R,1,V]}
+         %d = reshape(sigmoid(%z.t)) {shape = [R,1,1]}
+         %r = tanh(sum(mul(%s, %v)) {axes = [2]})
+         next %s = add(mul(%s, %d), mul(reshape(%r) {shape = [R,K,1]}, %v))
+         emit sum(mul(%s, %k)) {axes = [1]}
+       }
+       return %o, %s.e
+     })";
+
 std::vector<Subject> all_subjects() {
   std::vector<Subject> all = kSubjects;
   const char* lstm = std::ranges::find(kSubjects, std::string_view("lstm"), &Subject::name)->graph;
@@ -211,6 +225,11 @@ std::vector<Subject> all_subjects() {
   // Two tiles of rows, and threads that read what others wrote.
   all.push_back(placed("rnn_in_blocks", kRnn, "T=3 B=94 H=17", cuda::Placement::block, 3));
   all.push_back(placed("many_shapes_in_grid", kManyShapes, "B=29", cuda::Placement::grid, 6));
+  // Two rows; a thread has several elements along each axis, and some of them are none.
+  Subject rows =
+      placed("rows_of_matrices", kRowsOfMatrices, "T=4 R=2 K=41 V=37", cuda::Placement::rows, 132);
+  rows.having = "first_row";
+  all.push_back(std::move(rows));
   std::ranges::move(subjects_of_gpus(lstm), std::back_inserter(all));
   return all;
 }

@@ -10,6 +10,7 @@
 #include "codegen/targets/cuda/launches/merge.h"
 #include "codegen/targets/cuda/libraries/library_product.h"
 #include "codegen/targets/cuda/loops/loop_kernel.h"
+#include "codegen/targets/cuda/rows/row_kernel.h"
 #include "codegen/targets/cuda/text/merged_kernel.h"
 #include "ir/cases.h"
 #include "ir/error.h"
@@ -87,6 +88,10 @@ class Recorder {
     // One name, and so one text, in every step of the loops around it.
     std::string& name = loops_[&call];
     if (name.empty()) name = names_.make(call.name + "_loop");
+    if (auto whole = kernel_of_rows(call, name)) {
+      launches_.step.push_back(launch_of(std::move(*whole), call));
+      return;
+    }
     if (auto whole = loop_kernel(plan_, call, position_, depth_, name, gpu_, wanted_)) {
       Launch launch = launch_of(std::move(*whole), call);
       if (alternatives_.placements >= 0 && products_of(call) >= alternatives_.placements)
@@ -100,6 +105,18 @@ class Recorder {
       for (const Record& inner : call.body) add(inner);
     }
     --depth_;
+  }
+
+  /// The kernel of a loop whose blocks take rows through all steps.
+  std::optional<LoopKernel> kernel_of_rows(const LoopCall& call, std::string_view name) const {
+    if (call.rows_apart == 0 || wanted_.value_or(Placement::rows) != Placement::rows) return {};
+    LoopNests nests{&plan_, &call, position_, depth_, {}};
+    for (const Record& record : call.body) {
+      const auto* nest = std::get_if<NestCall>(&record.call);
+      if (nest == nullptr) return {};
+      nests.nests.push_back(nest);
+    }
+    return row_kernel(nests, phases_of(plan_, call), name, gpu_);
   }
 
   /// Multiplications and additions of the products of all steps.

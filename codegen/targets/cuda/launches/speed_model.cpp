@@ -200,12 +200,22 @@ class Prediction {
     return time;
   }
 
+  /// Steps of a loop whose values are in registers: memory is loaded ahead.
+  void add_rows(LaunchTime& time, const LoopPlacement& placement, double steps) const {
+    const double memory = placement.step_bytes / figures_.memory_per_us;
+    time.bytes += placement.step_bytes * steps;
+    time.memory_us += memory * steps;
+    time.latency_us += placement.step_us * steps;
+    time.busy_us += std::max(memory, placement.step_us) * steps;
+  }
+
   /// All steps of a loop that is one launch.
   void add_loop(LaunchTime& time, const LoopCall& loop, const Launched& of, double times) const {
     const LoopPlacement& placement = *of.placement;
     const double all = times * double(loop.steps);
     const bool owned = placement.placement != Placement::streamed;
     time.steps = loop.steps;
+    if (placement.placement == Placement::rows) return add_rows(time, placement, all);
     size_t nest = 0;
     for (const Record& record : loop.body) {
       const auto& call = std::get<NestCall>(record.call);

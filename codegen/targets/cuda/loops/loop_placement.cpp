@@ -108,6 +108,8 @@ std::string_view comment_of(Placement placement) {
       return "Each block owns columns of its cluster's rows; barriers are those of a cluster";
     case Placement::block:
       return "Each block owns rows, and meets no other";
+    case Placement::rows:
+      return "Each block takes one row through all steps";
   }
   return "";
 }
@@ -128,9 +130,12 @@ bool LoopPlacement::meets() const {
 std::string LoopPlacement::describe(const LoopNests& loop) const {
   if (placement == Placement::streamed)
     return "every step reads its matrices from memory; a barrier follows each nest";
+  if (placement == Placement::rows)
+    return fmt::format("{} x {} blocks own rows x parts, with {} x {} of a matrix in registers",
+                       row_groups, column_groups, matrix.first, matrix.second);
   std::set<std::string> names;
-  for (const ResidentMatrix& matrix : resident) {
-    const Address& b = loop.nests[matrix.nest]->products[matrix.product].b;
+  for (const ResidentMatrix& resident_matrix : resident) {
+    const Address& b = loop.nests[resident_matrix.nest]->products[resident_matrix.product].b;
     names.insert(loop.plan->buffers[size_t(b.buffer)].name);
   }
   std::string text =

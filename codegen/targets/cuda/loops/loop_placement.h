@@ -4,7 +4,7 @@
 //
 // A recurrence multiplies by the same matrices in every step. Reading them from memory each time
 // costs more than everything else. If they stay on the chip, what remains is the exchange of the
-// values that a step passes on (Diamos et al., "Persistent RNNs", ICML 2016). Four placements:
+// values that a step passes on (Diamos et al., "Persistent RNNs", ICML 2016). Five placements:
 //
 //   streamed  every step reads them through the cache; blocks divide each nest anew and wait
 //             after it. For any loop of nests.
@@ -16,12 +16,15 @@
 //             their shared memory (loop_exchange.h), and groups of rows need not run at the same
 //             time.
 //   block     each block owns rows and keeps whole matrices; blocks never wait.
+//   rows      for rows that carry a matrix of their own: each block takes one row through all
+//             steps, with the matrix in registers (rows/row_kernel.h).
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "codegen/targets/cuda/loops/loop_barriers.h"
@@ -69,6 +72,8 @@ struct LoopPlacement {
   int64_t shared_bytes = 0;  ///< per block
   DType dtype = DType::f32;  ///< of the data in shared memory
   double step_us = 0;        ///< time of a step by the model
+  double step_bytes = 0;     ///< that a step loads and stores (Placement::rows)
+  std::pair<int64_t, int64_t> matrix;  ///< extents of what a row carries (Placement::rows)
 
   int64_t blocks() const { return row_groups * column_groups; }
   int64_t rows_of_block(int64_t rows) const { return (rows + row_groups - 1) / row_groups; }

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/targets/cuda/rows/row_kernel.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <limits>
+#include <set>
+#include <string>
+
+#include "codegen/targets/cuda/rows/row_body.h"
+#include "codegen/targets/cuda/rows/row_memory.h"
+#include "codegen/targets/cuda/text/scalar_text.h"
+
+namespace graphc::core::cuda {
+namespace {
+
+constexpr int64_t kSharedOfRow = 48 << 10;
+/// A row has fewer parts than a GPU multiprocessors.
+constexpr int64_t kMostRows = std::numeric_limits<int32_t>::max() >> 12;
+
+class RowKernelText {
+ public:
+  RowKernelText(const LoopNests& nests, const RowLoop& loop, const Gpu& gpu)
+      : nests_(nests),
+        loop_(loop),
+        gpu_(gpu),
+        threads_(row_threads(loop, gpu)),
+        rows_(threads_),
+        memory_(nests, loop, threads_, rows_, names_) {}
+
+  LoopKernel write(std::string_view name) {
+    begin();
+    TextWriter steps(1);
+    steps.open("for (long long iteration = 0; iteration < steps; ++iteration)");
+    load_step(steps);
+    std::set<int> loaded;
+    for (const RowNest& nest : loop_.nests) {
+      load_late(steps, nest, loaded);
+      write_nest(steps, nest);
+    }
+    store_step(steps);
+    hand_on(steps);
+    steps.close();
+    store_last(steps);
+    return finish(name, before_.text() + steps.text());
+  }
+
+  int64_t shared_bytes() const { return rows_.shared_bytes(); }
+
+ private:
+  /// Before the steps: where the thread is, its values, and what it loads before the first one.
+  void begin() {
+    parameters_.add_number("steps", nests_.loop->steps);
+    if (threads_.parts() == 1) {
+      before_.line("const long long row = blockIdx.x;");
+    } else {
+      before_.line("const long long row = blockIdx.x / {0}, part = blockIdx.x % {0};",
+                   threads_.parts());
+    }
+    before_.line("const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;");
+    const int lanes = threads_.columns.lanes, warps = threads_.columns.warps;
+    before_.line("const int lane_of_rows = lane / {}, lane_of_columns = lane % {};", lanes, lanes);
+    before_.line("const int warp_of_rows = warp / {}, warp_of_columns = warp % {};", warps, warps);
+    before_.line("const int first_row = warp_of_rows * {} + lane_of_rows;", threads_.rows.lanes);
+    before_.line("const int first_column = warp_of_columns * {} + lane_of_columns;", lanes);
+    bool carries = false;
+    for (size_t v = 0; v < loop_.values.size(); ++v) memory_.declare(before_, v, parameters_);
+    for (size_t v = 0; v < loop_.values.size(); ++v) {
+      memory_.load_before(before_, v);
+      carries |= loop_.values[v].origin == Origin::carried;
+    }
+    if (carries) before_.line("__syncthreads();  // the steps write what the first one finds");
+  }
+
+  /// One value becomes another.
+  void copy(TextWriter& text, const std::string& from, const std::string& to, Spread spread) const {
+    const int scopes = rows_.open(text, spread);
+    text.line("{} = {};", RowText::element(to, spread), RowText::element(from, spread));
+    RowText::close(text, scopes);
+  }
+
+  /// At the beginning of a step: what was loaded for it becomes its value, and what a later step
+  /// needs is loaded.
+  void load_step(TextWriter& text) const {
+    for (size_t v = 0; v < loop_.values.size(); ++v) {
+      const int ahead = memory_.ahead(v);
+      if (ahead == 0) continue;
+      for (int n = 0; n < ahead; ++n)
+        copy(text, memory_.name(v, n + 1), memory_.name(v, n), loop_.values[v].spread);
+      text.open("if (iteration + {} < steps)", ahead);
+      memory_.load(text, v, ahead);
+      text.close();
+    }
+  }
+
+  /// Before a nest: the matrices that it is the first to read, where they are not loaded ahead.
+  void load_late(TextWriter& text, const RowNest& nest, std::set<int>& loaded) const {
+    for (const RowNest::Operand& operand : nest.operands) {
+      if (operand.value < 0) continue;
+      const auto v = size_t(operand.value);
+      if (loop_.values[v].origin == Origin::memory && memory_.ahead(v) == 0 &&
+          loaded.insert(operand.value).second)
+        memory_.load(text, v, 0);
+    }
+  }
+
+  void store_step(TextWriter& text) const {
+    bool overwrites = false;
+    for (const RowValue& value : loop_.values)
+      overwrites |= value.is_overwritten && value.spread != Spread::matrix;
+    if (overwrites) text.line("__syncthreads();  // others load a vector that is overwritten");
+    for (size_t v = 0; v < loop_.values.size(); ++v) {
+      const RowValue& value = loop_.values[v];
+      if (value.is_stored && !value.place.place.stays())
+        memory_.store(text, v, RowMemory::After::current);
+    }
+  }
+
+  /// What a step leaves becomes what the next one finds.
+  void hand_on(TextWriter& text) const {
+    for (size_t v = 0; v < loop_.values.size(); ++v) {
+      const RowValue& value = loop_.values[v];
+      if (value.origin == Origin::carried && value.left_by >= 0)
+        copy(text, memory_.name(size_t(value.left_by)), memory_.name(v), value.spread);
+    }
+  }
+
+  void store_last(TextWriter& text) const {
+    for (size_t v = 0; v < loop_.values.size(); ++v) {
+      const RowValue& value = loop_.values[v];
+      if (value.is_stored && value.place.place.stays())
+        memory_.store(text, v, RowMemory::After::first);
+    }
+  }
+
+  void write_nest(TextWriter& text, const RowNest& nest) {
+    text.line("// {}", in_comment(nest.call->name));
+    text.open_block();
+    RowBody body(*nests_.plan, nest, rows_, names_);
+    for (size_t i = 0; i < nest.operands.size(); ++i) {
+      const RowNest::Operand& operand = nest.operands[i];
+      if (operand.value < 0) {
+        body.bind_number(i, number_of(nest, i));
+        continue;
+      }
+      const RowValue& value = loop_.values[size_t(operand.value)];
+      std::string name = memory_.name(size_t(operand.value));
+      if (operand.spread != value.spread) {
+        const std::string turned = names_.make(name + "_turned");
+        rows_.turn(text, name, turned, operand.spread, value.place.dtype);
+        name = turned;
+      }
+      body.bind(i, name, operand.spread);
+    }
+    body.write(text);
+    text.close();
+  }
+
+  /// The parameter for a literal, or for the first number of an index.
+  std::string number_of(const RowNest& nest, size_t i) {
+    const NestProgram& program = nests_.plan->programs[size_t(nest.call->program)];
+    const NestOperand& form = program.operands[i];
+    const bool is_index = form.kind == OperandKind::iota;
+    const std::string name = names_.make(is_index ? "index" : "number");
+    const ParameterKind kind = is_index ? ParameterKind::base : ParameterKind::literal;
+    parameters_.add_number(name, number_for({kind, int(i), 0, {}, name}, *nests_.plan, *nest.call),
+                           is_index ? "long long" : stored_type_text(form.dtype));
+    return name;
+  }
+
+  LoopKernel finish(std::string_view name, const std::string& text) {
+    LoopKernel kernel;
+    kernel.kernel.name = name;
+    kernel.kernel.text =
+        helpers_of(text) +
+        fmt::format(
+            "// {}, all steps. A block takes a row, or a part of it, through them; of what "
+            "the rows carry, a block has {} x {}.\n",
+            in_comment(nests_.loop->name), threads_.rows.extent, threads_.columns.extent) +
+        fmt::format("extern \"C\" __global__ void __launch_bounds__({}, 1) {}({}) {{\n",
+                    threads_.count(), name, fmt::join(parameters_.listed, ",")) +
+        rows_.declarations() + text + "}\n";
+    kernel.arguments = std::move(parameters_.arguments);
+    kernel.threads = unsigned(threads_.count());
+    kernel.blocks = unsigned(loop_.loop_rows * threads_.parts());
+    LoopPlacement& placement = kernel.placement;
+    placement.placement = Placement::rows;
+    placement.row_groups = loop_.loop_rows;
+    placement.column_groups = threads_.parts();
+    placement.barrier_after.assign(nests_.nests.size(), false);
+    placement.matrix = {threads_.rows.extent, threads_.columns.extent};
+    const RowStep step = row_step(*nests_.plan, loop_, threads_, gpu_);
+    placement.step_us = step.us;
+    placement.step_bytes = step.bytes;
+    kernel.note = placement.describe(nests_);
+    return kernel;
+  }
+
+  const LoopNests& nests_;
+  const RowLoop& loop_;
+  const Gpu& gpu_;
+  const RowThreads threads_;
+  RowText rows_;
+  Names names_;
+  RowMemory memory_;
+  RowParameters parameters_;
+  TextWriter before_{1};  ///< code before the steps
+};
+
+}  // namespace
+
+std::optional<LoopKernel> row_kernel(const LoopNests& nests, std::pair<int, int> phases,
+                                     std::string_view name, const Gpu& gpu) {
+  const std::optional<RowLoop> loop = row_loop(nests, phases);
+  if (!loop || loop->loop_rows > kMostRows || nests.loop->steps < 2) return std::nullopt;
+  RowKernelText kernel(nests, *loop, gpu);
+  LoopKernel written = kernel.write(name);
+  if (kernel.shared_bytes() > kSharedOfRow ||
+      written.arguments.size() * sizeof(int64_t) > kMostParameterBytes)
+    return std::nullopt;
+  return written;
+}
+
+}  // namespace graphc::core::cuda

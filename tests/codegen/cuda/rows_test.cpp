@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loops whose rows carry a matrix as kernels whose blocks take rows through all steps: which loops
+// are, and that they agree with the evaluator where threads, warps and blocks have parts of a row.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+
+#include "codegen/compile.h"
+#include "codegen/lower/lower.h"
+#include "codegen/targets/cuda/launches/launches.h"
+#include "codegen/targets/cuda/machine.h"
+#include "ir/text.h"
+#include "models/registry.h"
+#include "tests/codegen/variants.h"
+#include "tests/runtime/cuda/mock_driver.h"
+#include "tests/testing/counts.h"
+#include "tests/testing/targets.h"
+
+namespace graphc::core::testing {
+namespace {
+
+using cuda::Placement;
+GraphPtr graph_of_cell(const std::string& cell, std::vector<std::string> parameters,
+                       const char* name = "train") {
+  parameters.push_back("cell=" + cell);
+  const auto program = make_program("cell-layer", parameters);
+  return program->model().trace(name, program->extents(name)).graph;
+}
+
+/// The launches of a graph's loops.
+std::vector<cuda::Launch> loops_of(const GraphPtr& graph, std::optional<Placement> wanted = {}) {
+  CompileReport report;
+  const Plan plan = make_plan(*form_kernels_for(graph, {}, report), cuda::gpu_machine());
+  std::vector<cuda::Launch> found;
+  for (cuda::Launch& launch : cuda::make_launches(plan, {}, wanted).step) {
+    if (launch.placement != nullptr) found.push_back(std::move(launch));
+  }
+  return found;
+}
+
+class RowsOfMatrices : public ::testing::Test {
+ protected:
+  /// Compiles and runs the graph twice, and compares with the evaluator.
+  void expect_agreement(const GraphPtr& graph, std::optional<Placement> placement = {}) {
+    const std::vector<TestTarget>& all = all_test_targets();
+    const TestTarget* row = &*std::ranges::find(all, &targets::cuda, &TestTarget::target);
+    EXPECT_EQ(first_difference(graph, ++seed_, Numbers::real, {{row, "", placement}},
+                               {{"fused", "loop", {1}}}),
+              "");
+    count("graphs with rows of matrices in the emulator", 1);
+  }
+
+  /// The same, of a graph whose loops all have the placement.
+  void expect_rows(const GraphPtr& graph) {
+    for (const cuda::Launch& loop : loops_of(graph))
+      EXPECT_EQ(loop.placement->placement, Placement::rows) << loop.note;
+    expect_agreement(graph);
+  }
+
+  cuda::testing::MockDriver driver_;
+  unsigned seed_ = 0;
+};
+
+TEST_F(RowsOfMatrices, AreOneKernelEachWay) {
+  for (const std::string cell : {"gated-delta", "mlstm", "rwkv7", "selective-scan"}) {
+    for (const char* size : {"size=test", "size=small", "size=medium"}) {
+      SCOPED_TRACE(cell + " " + size);
+      const std::vector<cuda::Launch> loops = loops_of(graph_of_cell(cell, {size}));
+      ASSERT_EQ(loops.size(), 2u);
+      for (const cuda::Launch& loop : loops)
+        EXPECT_EQ(loop.placement->placement, Placement::rows) << loop.note;
+    }
+  }
+}
+
+TEST_F(RowsOfMatrices, OfSeveralWarpsAgreeWithTheEvaluator) {
+  // Elements for several warps; extents that threads do not divide; vectors along both axes.
+  for (const auto& [cell, extents] : std::vector<std::pair<std::string, std::vector<std::string>>>{
+           {"gated-delta", {"key=40", "value=24"}},
+           {"mlstm", {"key=33", "value=34"}},
+           {"rwkv7", {"key=32", "value=32"}},
+           {"selective-scan", {"hidden=70", "state=9"}}}) {
+    SCOPED_TRACE(cell);
+    std::vector<std::string> parameters{"size=test", "steps=3", "batch=2"};
+    if (cell != "selective-scan") parameters.push_back("heads=1");
+    parameters.insert(parameters.end(), extents.begin(), extents.end());
+    expect_rows(graph_of_cell(cell, parameters));
+  }
+}
+
+TEST_F(RowsOfMatrices, OfAnAxisWithoutSumsAreDividedAmongBlocks) {
+  const GraphPtr columns =
+      graph_of_cell("gated-delta", {"size=test", "steps=4", "key=12", "value=32"}, "forward");
+  const GraphPtr rows =
+      graph_of_cell("selective-scan", {"size=test", "steps=4", "hidden=64", "state=8"}, "forward");
+  for (const GraphPtr& graph : {columns, rows}) {
+    const std::vector<cuda::Launch> loops = loops_of(graph);
+    ASSERT_EQ(loops.size(), 1u);
+    EXPECT_GE(loops[0].placement->column_groups, 4) << loops[0].note;
+    expect_rows(graph);
+  }
+}
+
+/// A decayed sum of outer products, with the names of its inputs given.
+GraphPtr sum_of_products(const std::array<const char*, 5>& names, const char* steps = "4") {
+  return parse_graph(fmt::format(
+      R"(graph @g(%{0}: f32[{5},3,4], %{1}: f32[{5},3,6], %{2}: f32[{5},3], %{3}: f32[3,4,6]) {{
+       %{4}, %e = scan %x.t in %{0}, %y.t in %{1}, %z.t in %{2} carry %s = %{3} {{
+         %k = reshape %x.t {{shape = [3,4,1]}}
+         %v = reshape %y.t {{shape = [3,1,6]}}
+         %d = reshape(sigmoid(%z.t)) {{shape = [3,1,1]}}
+         next %s = add(mul(%s, %d), mul(%k, %v))
+         emit sum(mul(%s, %k)) {{axes = [1]}}
+       }}
+       return %{4}, %e
+     }})",
+      names[0], names[1], names[2], names[3], names[4], steps));
+}
+
+TEST_F(RowsOfMatrices, MayHaveTheNamesOfTheTextsOwnVariables) {
+  expect_rows(sum_of_products({"q", "w", "g", "a", "b"}));
+  for (const auto& names : std::vector<std::array<const char*, 5>>{
+           {"i", "j", "row", "lane", "turn"},
+           {"first_row", "first_column", "from", "to", "other"},
+           {"k", "k_in_1", "k_base", "k_at", "all_k"},
+           {"steps", "iteration", "warp", "part", "lanes"},
+           {"lane_of_rows", "warp_of_columns", "meeting_f32", "blockIdx", "threadIdx"}}) {
+    SCOPED_TRACE(names[0]);
+    expect_rows(sum_of_products(names));
+  }
+}
+
+TEST_F(RowsOfMatrices, OfOneStepAndOfTwoAgreeWithTheEvaluator) {
+  for (const char* steps : {"1", "2", "3"}) {
+    SCOPED_TRACE(steps);
+    expect_agreement(sum_of_products({"q", "w", "g", "a", "b"}, steps));
+  }
+}
+
+TEST_F(RowsOfMatrices, MayBePlacedOtherwise) {
+  const GraphPtr graph = sum_of_products({"q", "w", "g", "a", "b"});
+  for (const cuda::Launch& loop : loops_of(graph, Placement::streamed))
+    EXPECT_EQ(loop.placement->placement, Placement::streamed);
+  expect_agreement(graph, Placement::streamed);
+  expect_agreement(graph, Placement::rows);
+}
+
+TEST_F(RowsOfMatrices, OfTwoExtentsAreNot) {
+  const GraphPtr graph = parse_graph(R"(
+    graph @g(%x: f32[4,3,4], %s0: f32[3,4,5], %r0: f32[3,4,2]) {
+      %s.e, %r.e = scan %x.t in %x carry %s = %s0, %r = %r0 {
+        %k = reshape %x.t {shape = [3,4,1]}
+        next %s = add(%s, %k), %r = mul(%r, %k)
+      }
+      return %s.e, %r.e
+    })");
+  for (const cuda::Launch& loop : loops_of(graph))
+    EXPECT_NE(loop.placement->placement, Placement::rows);
+  expect_agreement(graph);
+}
+
+}  // namespace
+}  // namespace graphc::core::testing
