@@ -90,15 +90,56 @@ TEST_F(RowsOfMatrices, OfSeveralWarpsAgreeWithTheEvaluator) {
   }
 }
 
-TEST_F(RowsOfMatrices, OfAnAxisWithoutSumsAreDividedAmongBlocks) {
-  const GraphPtr columns =
-      graph_of_cell("gated-delta", {"size=test", "steps=4", "key=12", "value=32"}, "forward");
-  const GraphPtr rows =
-      graph_of_cell("selective-scan", {"size=test", "steps=4", "hidden=64", "state=8"}, "forward");
-  for (const GraphPtr& graph : {columns, rows}) {
+TEST_F(RowsOfMatrices, AreDividedAmongBlocksWhereNoStepNeedsASumOverTheAxis) {
+  for (const char* graph_name : {"forward", "train"}) {
+    for (const auto& [cell, extents] :
+         std::vector<std::pair<std::string, std::vector<std::string>>>{
+             {"gated-delta", {"key=12", "value=32"}},
+             {"rwkv7", {"key=9", "value=32"}},
+             {"selective-scan", {"hidden=64", "state=5"}}}) {
+      SCOPED_TRACE(cell + " " + graph_name);
+      std::vector<std::string> parameters{"size=test", "steps=4"};
+      parameters.insert(parameters.end(), extents.begin(), extents.end());
+      const GraphPtr graph = graph_of_cell(cell, parameters, graph_name);
+      const std::vector<cuda::Launch> loops = loops_of(graph);
+      ASSERT_FALSE(loops.empty());
+      for (const cuda::Launch& loop : loops)
+        EXPECT_GE(loop.placement->column_groups, 2) << loop.note;
+      expect_rows(graph);
+    }
+  }
+}
+
+TEST_F(RowsOfMatrices, AreWholeWhereAStepNeedsMoreThanSharesOfSums) {
+  // What is done with the sum over the columns, and whether blocks may have shares of it.
+  for (const auto& [use, may_be_shared] :
+       std::vector<std::pair<const char*, bool>>{{"%r", true},
+                                                 {"neg(%r)", true},
+                                                 {"mul(%r, %x.t)", true},
+                                                 {"sub(%r, mul(%r, %x.t))", true},
+                                                 {"sum(mul(%r, %x.t)) {axes = [1]}", true},
+                                                 {"tanh(%r)", false},
+                                                 {"mul(%r, %r)", false},
+                                                 {"add(%r, %x.t)", false},
+                                                 {"div(%x.t, add(mul(%r, %r), 1.))", false},
+                                                 {"maximum(%r, 0.)", false}}) {
+    SCOPED_TRACE(use);
+    const GraphPtr graph = parse_graph(fmt::format(
+        R"(graph @g(%x: f32[4,3,5], %y: f32[4,3,32], %s0: f32[3,5,32]) {{
+         %o, %e = scan %x.t in %x, %y.t in %y carry %s = %s0 {{
+           %k = reshape %x.t {{shape = [3,5,1]}}
+           %v = reshape %y.t {{shape = [3,1,32]}}
+           %r = sum(mul(%s, %v)) {{axes = [2]}}
+           next %s = add(mul(%s, 0.5), mul(%k, %v))
+           emit {}
+         }}
+         return %o, %e
+       }})",
+        use));
     const std::vector<cuda::Launch> loops = loops_of(graph);
     ASSERT_EQ(loops.size(), 1u);
-    EXPECT_GE(loops[0].placement->column_groups, 4) << loops[0].note;
+    EXPECT_EQ(loops[0].placement->placement, Placement::rows);
+    EXPECT_EQ(loops[0].placement->column_groups > 1, may_be_shared) << loops[0].note;
     expect_rows(graph);
   }
 }

@@ -212,6 +212,20 @@ constexpr const char* kRowsOfMatrices =
        return %o, %s.e
      })";
 
+/// The same with a sum over the columns that no step needs: blocks have shares of it.
+constexpr const char* kSharesOfRows =
+    R"(graph @g(%x: f32[T,R,K], %y: f32[T,R,V], %s0: f32[R,K,V]) {
+       %o, %n, %s.e = scan %x.t in %x, %y.t in %y carry %s = %s0 {
+         %k = reshape %x.t {shape = [R,K,1]}
+         %v = reshape %y.t {shape = [R,1,V]}
+         %u = tanh(sum(mul(%s, %k)) {axes = [1]})
+         %r = sum(mul(%s, %v)) {axes = [2]}
+         next %s = add(mul(%s, 0.5), mul(%k, reshape(%u) {shape = [R,1,V]}))
+         emit mul(%r, %x.t), sum(%r) {axes = [1]}
+       }
+       return %o, %n, %s.e
+     })";
+
 std::vector<Subject> all_subjects() {
   std::vector<Subject> all = kSubjects;
   const char* lstm = std::ranges::find(kSubjects, std::string_view("lstm"), &Subject::name)->graph;
@@ -229,6 +243,10 @@ std::vector<Subject> all_subjects() {
   Subject rows =
       placed("rows_of_matrices", kRowsOfMatrices, "T=4 R=2 K=41 V=37", cuda::Placement::rows, 132);
   rows.having = "first_row";
+  all.push_back(std::move(rows));
+  // Two rows of four parts.
+  rows = placed("shares_of_rows", kSharesOfRows, "T=3 R=2 K=9 V=32", cuda::Placement::rows, 132);
+  rows.having = "first_row|shares_";
   all.push_back(std::move(rows));
   std::ranges::move(subjects_of_gpus(lstm), std::back_inserter(all));
   return all;

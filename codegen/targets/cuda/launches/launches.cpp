@@ -88,8 +88,13 @@ class Recorder {
     // One name, and so one text, in every step of the loops around it.
     std::string& name = loops_[&call];
     if (name.empty()) name = names_.make(call.name + "_loop");
-    if (auto whole = kernel_of_rows(call, name)) {
-      launches_.step.push_back(launch_of(std::move(*whole), call));
+    if (auto rows = kernel_of_rows(call, name)) {
+      launches_.step.push_back(launch_of(std::move(rows->loop), call));
+      launches_.scratch_bytes = std::max(launches_.scratch_bytes, rows->scratch_bytes);
+      if (!rows->sums) return;
+      Launch sums{.kernel = kernel(std::move(rows->sums->kernel)), .grid = rows->sums->grid};
+      sums.arguments = std::move(rows->sums->arguments);
+      launches_.step.push_back(std::move(sums));
       return;
     }
     if (auto whole = loop_kernel(plan_, call, position_, depth_, name, gpu_, wanted_)) {
@@ -108,7 +113,7 @@ class Recorder {
   }
 
   /// The kernel of a loop whose blocks take rows through all steps.
-  std::optional<LoopKernel> kernel_of_rows(const LoopCall& call, std::string_view name) const {
+  std::optional<RowKernel> kernel_of_rows(const LoopCall& call, std::string_view name) const {
     if (call.rows_apart == 0 || wanted_.value_or(Placement::rows) != Placement::rows) return {};
     LoopNests nests{&plan_, &call, position_, depth_, {}};
     for (const Record& record : call.body) {

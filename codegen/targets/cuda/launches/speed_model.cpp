@@ -110,7 +110,9 @@ class Prediction {
       Launched& of = found == in_order.end() ? in_order.emplace_back() : *found;
       of.record = launch.record;
       if (merged) of.nests = launch.nests;
-      of.placement = launch.placement.get();
+      // A launch that goes with a loop, and adds what its blocks have shares of, is none.
+      if (launch.placement != nullptr) of.placement = launch.placement.get();
+      of.loops += int64_t(launch.placement != nullptr);
       of.kernels.insert(launch.kernel);
       ++of.count;
     }
@@ -124,7 +126,7 @@ class Prediction {
     const Record* record = nullptr;
     std::vector<LaunchedNest> nests;           ///< for a launch of several nests
     const LoopPlacement* placement = nullptr;  ///< of a loop
-    int64_t count = 0;
+    int64_t count = 0, loops = 0;
     std::set<int> kernels;
   };
 
@@ -178,7 +180,7 @@ class Prediction {
                      [&](const TableCall& call) {
                        add_moved(time, bytes_of(call), figures_, times / double(of.kernels.size()));
                      },
-                     [&](const LoopCall& call) { add_loop(time, call, of, times); },
+                     [&](const LoopCall& call) { add_loop(time, call, of, double(of.loops)); },
                      [](const ExternCall&) {}, [](const BlockCall&) {}},
                of.record->call);
     return time;

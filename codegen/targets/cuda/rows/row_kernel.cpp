@@ -4,12 +4,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <limits>
 #include <set>
 #include <string>
 
 #include "codegen/targets/cuda/rows/row_body.h"
 #include "codegen/targets/cuda/rows/row_memory.h"
+#include "codegen/targets/cuda/rows/row_parts.h"
 #include "codegen/targets/cuda/text/scalar_text.h"
 
 namespace graphc::core::cuda {
@@ -25,11 +27,11 @@ class RowKernelText {
       : nests_(nests),
         loop_(loop),
         gpu_(gpu),
-        threads_(row_threads(loop, gpu)),
+        threads_(row_threads(*nests.plan, loop, gpu)),
         rows_(threads_),
         memory_(nests, loop, threads_, rows_, names_) {}
 
-  LoopKernel write(std::string_view name) {
+  RowKernel write(std::string_view name) {
     begin();
     TextWriter steps(1);
     steps.open("for (long long iteration = 0; iteration < steps; ++iteration)");
@@ -43,7 +45,9 @@ class RowKernelText {
     hand_on(steps);
     steps.close();
     store_last(steps);
-    return finish(name, before_.text() + steps.text());
+    return {finish(name, before_.text() + steps.text()),
+            sum_of_shares(nests_, loop_, threads_, fmt::format("{}_shares", name)),
+            bytes_of_shares(nests_, loop_, threads_)};
   }
 
   int64_t shared_bytes() const { return rows_.shared_bytes(); }
@@ -62,15 +66,26 @@ class RowKernelText {
     const int lanes = threads_.columns.lanes, warps = threads_.columns.warps;
     before_.line("const int lane_of_rows = lane / {}, lane_of_columns = lane % {};", lanes, lanes);
     before_.line("const int warp_of_rows = warp / {}, warp_of_columns = warp % {};", warps, warps);
-    before_.line("const int first_row = warp_of_rows * {} + lane_of_rows;", threads_.rows.lanes);
-    before_.line("const int first_column = warp_of_columns * {} + lane_of_columns;", lanes);
+    before_.line("const int first_row = {};", first_of(threads_.rows, "rows"));
+    before_.line("const int first_column = {};", first_of(threads_.columns, "columns"));
     bool carries = false;
-    for (size_t v = 0; v < loop_.values.size(); ++v) memory_.declare(before_, v, parameters_);
+    for (size_t v = 0; v < loop_.values.size(); ++v) {
+      memory_.declare(before_, v, parameters_);
+      if (loop_.values[v].is_stored && threads_.is_share(v))
+        memory_.declare_shares(before_, v, shares_of(nests_, loop_, threads_, v), parameters_);
+    }
     for (size_t v = 0; v < loop_.values.size(); ++v) {
       memory_.load_before(before_, v);
       carries |= loop_.values[v].origin == Origin::carried;
     }
     if (carries) before_.line("__syncthreads();  // the steps write what the first one finds");
+  }
+
+  /// A thread's position along an axis.
+  static std::string first_of(const ThreadAxis& axis, std::string_view what) {
+    if (axis.warps == 1) return fmt::format("lane_of_{}", what);
+    if (axis.lanes == 1) return fmt::format("warp_of_{}", what);
+    return fmt::format("warp_of_{0} * {1} + lane_of_{0}", what, axis.lanes);
   }
 
   /// One value becomes another.
@@ -210,14 +225,15 @@ class RowKernelText {
 
 }  // namespace
 
-std::optional<LoopKernel> row_kernel(const LoopNests& nests, std::pair<int, int> phases,
-                                     std::string_view name, const Gpu& gpu) {
+std::optional<RowKernel> row_kernel(const LoopNests& nests, std::pair<int, int> phases,
+                                    std::string_view name, const Gpu& gpu) {
   const std::optional<RowLoop> loop = row_loop(nests, phases);
   if (!loop || loop->loop_rows > kMostRows || nests.loop->steps < 2) return std::nullopt;
   RowKernelText kernel(nests, *loop, gpu);
-  LoopKernel written = kernel.write(name);
-  if (kernel.shared_bytes() > kSharedOfRow ||
-      written.arguments.size() * sizeof(int64_t) > kMostParameterBytes)
+  RowKernel written = kernel.write(name);
+  const size_t parameters =
+      std::max(written.loop.arguments.size(), written.sums ? written.sums->arguments.size() : 0);
+  if (kernel.shared_bytes() > kSharedOfRow || parameters * sizeof(int64_t) > kMostParameterBytes)
     return std::nullopt;
   return written;
 }

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "codegen/targets/cuda/rows/row_parts.h"
 #include "codegen/targets/cuda/text/scalar_text.h"
 
 namespace graphc::core::cuda {
@@ -54,6 +55,7 @@ RowMemory::RowMemory(const LoopNests& nests, const RowLoop& loop, const RowThrea
                      const RowText& rows, Names& names)
     : nests_(nests),
       loop_(loop),
+      threads_(threads),
       rows_(rows),
       unique_(names),
       matrices_ahead_(kMatricesAhead),
@@ -83,7 +85,8 @@ void RowMemory::declare(TextWriter& text, size_t v, RowParameters& parameters) {
   const RowPlace& place = value.place;
   for (const std::string& each : names_[v])
     text.line("{} {}{};", register_type_text(place.dtype), each, rows_.extents(value.spread));
-  if (value.origin == Origin::made && !value.is_stored) return;
+  const bool is_stored = value.is_stored && !threads_.is_share(v);
+  if (value.origin == Origin::made && !is_stored) return;
   const std::string& own = name(v);
   const std::string type =
       fmt::format("{}{}*", value.is_stored ? "" : "const ", stored_type_text(place.dtype));
@@ -93,8 +96,11 @@ void RowMemory::declare(TextWriter& text, size_t v, RowParameters& parameters) {
     parameters.add_number(unique, in_elements(bytes, place.dtype));
     return unique;
   };
+  // What is carried is loaded before the first step alone.
+  const bool is_first_alone =
+      value.origin == Origin::carried && !is_stored && place.place.first.has_value();
   const std::string base = unique_.make(own + "_base");
-  parameters.add_place(type, base, place.place.base);
+  parameters.add_place(type, base, is_first_alone ? *place.place.first : place.place.base);
   const std::string of_row = number("of_row", place.of_loop_row);
   const std::string row = (of_row.empty() ? of_row : " + row * " + of_row) +
                           rows_.offset_of_part(in_elements(place.of_row, place.dtype),
@@ -102,6 +108,7 @@ void RowMemory::declare(TextWriter& text, size_t v, RowParameters& parameters) {
   Pointer& pointer = pointers_[v];
   pointer.here = unique_.make(own + "_at");
   text.line("{} {} = {}{};", type, pointer.here, base, row);
+  if (is_first_alone) return;
   pointer.step = number("step", place.place.step);
   pointer.slot = number("slot", place.place.slot);
   if (!place.place.first) return;
@@ -109,6 +116,24 @@ void RowMemory::declare(TextWriter& text, size_t v, RowParameters& parameters) {
   parameters.add_place(type, first, *place.place.first);
   pointer.first = unique_.make(own + "_first_at");
   text.line("{} {} = {}{};", type, pointer.first, first, row);
+}
+
+void RowMemory::declare_shares(TextWriter& text, size_t v, const Shares& shares,
+                               RowParameters& parameters) {
+  const std::string& own = name(v);
+  const std::string type = fmt::format("{}*", register_type_text(shares.dtype));
+  const std::string base = unique_.make(own + "_shares"), rows = unique_.make(own + "_rows"),
+                    offset = unique_.make(own + "_offset");
+  shares_[v] = unique_.make(own + "_share_at");
+  parameters.listed.push_back(fmt::format("\n    {} {}", type, base));
+  parameters.arguments.push_back({KernelArgument::Kind::scratch, 0, {}});
+  parameters.add_number(offset, shares.offset / size_of(shares.dtype));
+  parameters.add_number(rows, loop_.loop_rows);
+  const bool stays = loop_.values[v].place.place.stays();
+  text.line("{} {} = {} + {} + (part * {}{} + row) * {};", type, shares_[v], base, offset,
+            stays ? "" : "steps * ", rows, shares.elements);
+  pointers_[v].here = shares_[v];
+  pointers_[v].step = stays ? std::string() : fmt::format("({} * {})", rows, shares.elements);
 }
 
 /// The pointer `ahead` iterations after the first one, or after the current one: "q_at +
@@ -174,6 +199,7 @@ void RowMemory::load(TextWriter& text, size_t v, int ahead) const {
 void RowMemory::store(TextWriter& text, size_t v, After after) const {
   const RowValue& value = loop_.values[v];
   const DType dtype = value.place.dtype;
+  if (shares_.contains(v)) return store_share(text, v, after);
   const std::string who = rows_.is_storing(value.spread);
   if (who.empty()) {
     text.open_block();
@@ -184,6 +210,19 @@ void RowMemory::store(TextWriter& text, size_t v, After after) const {
   const int scopes = rows_.open(text, value.spread);
   text.line("to[{}] = {};", index(value.place),
             stored_text(dtype, RowText::element(name(v), value.spread)));
+  RowText::close(text, scopes);
+  text.close();
+}
+
+/// Every part stores its share, in the type in which they are added, and the elements side by side.
+void RowMemory::store_share(TextWriter& text, size_t v, After after) const {
+  const RowValue& value = loop_.values[v];
+  const bool by_row = value.spread == Spread::by_row, by_column = value.spread == Spread::by_column;
+  text.open("if ({})", RowText::is_first(value.spread));
+  text.line("{}* to = {};", register_type_text(value.place.dtype), pointer_in(v, after));
+  const int scopes = rows_.open(text, value.spread);
+  text.line("to[{}] = {};", rows_.index(int64_t(by_row), int64_t(by_column)),
+            RowText::element(name(v), value.spread));
   RowText::close(text, scopes);
   text.close();
 }

@@ -13,6 +13,8 @@
 
 namespace graphc::core::cuda {
 
+struct Shares;
+
 /// The parameters of a kernel, in order, and what a launch passes for them.
 struct RowParameters {
   std::vector<std::string> listed;
@@ -40,6 +42,8 @@ class RowMemory {
   void load_before(TextWriter& text, size_t v) const;
   /// In a step: loads for `ahead` steps later; with 0, for this one.
   void load(TextWriter& text, size_t v, int ahead) const;
+  /// Declares where a block's shares of sums begin (row_parts.h).
+  void declare_shares(TextWriter& text, size_t v, const Shares& shares, RowParameters& parameters);
   /// In a step, or after all of them.
   enum class After : uint8_t { first, current };
   void store(TextWriter& text, size_t v, After after) const;
@@ -51,15 +55,18 @@ class RowMemory {
 
   std::string pointer_in(size_t v, After after, int ahead = 0) const;
   std::string index(const RowPlace& place) const;
+  void store_share(TextWriter& text, size_t v, After after) const;
   void load_from(TextWriter& text, size_t v, int ahead, const std::string& pointer) const;
 
   const LoopNests& nests_;
   const RowLoop& loop_;
+  const RowThreads& threads_;
   const RowText& rows_;
   Names& unique_;
   int matrices_ahead_, vectors_ahead_;
   std::vector<std::vector<std::string>> names_;  ///< by value: its own, and those of steps ahead
   std::map<size_t, Pointer> pointers_;           ///< by value
+  std::map<size_t, std::string> shares_;         ///< by value, where a part's begin
 };
 
 }  // namespace graphc::core::cuda

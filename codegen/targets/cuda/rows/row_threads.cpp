@@ -6,6 +6,10 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <optional>
+#include <utility>
+
+#include "codegen/targets/cuda/rows/row_parts.h"
 
 namespace graphc::core::cuda {
 namespace {
@@ -26,24 +30,6 @@ constexpr int64_t kRegisters = 64 << 10, kMostRegisters = 255, kRegistersOfAddre
 int power_of_two(int64_t least, int64_t most) {
   const auto power = int64_t(std::bit_ceil(uint64_t(std::max<int64_t>(least, 1))));
   return int(std::min(power, most));
-}
-
-/// Whether every block may have a part of that axis: no sum goes over it, no vector is turned from
-/// one axis to the other, and what all parts of a row load none of them overwrites.
-bool is_divisible(const RowLoop& loop, bool rows) {
-  const Spread along = rows ? Spread::by_row : Spread::by_column;
-  for (const RowNest& nest : loop.nests) {
-    if (rows ? nest.over_rows : nest.over_columns) return false;
-    for (const RowNest::Operand& operand : nest.operands) {
-      if (operand.value >= 0 && operand.spread != loop.values[size_t(operand.value)].spread)
-        return false;
-    }
-  }
-  return std::ranges::none_of(loop.values, [&](const RowValue& value) {
-    const bool is_divided = value.spread == along || value.spread == Spread::matrix;
-    return !is_divided &&
-           (value.is_overwritten || (value.origin == Origin::carried && value.is_stored));
-  });
 }
 
 /// The number of parts of an axis: the largest power of two whose blocks all run at a time, and
@@ -114,12 +100,16 @@ int64_t RowThreads::registers(const RowLoop& loop, int matrices_ahead, int vecto
   return registers;
 }
 
-RowThreads row_threads(const RowLoop& loop, const Gpu& gpu) {
+RowThreads row_threads(const Plan& plan, const RowLoop& loop, const Gpu& gpu) {
   RowThreads threads;
-  if (is_divisible(loop, false)) {
-    threads.columns.parts = parts_of(loop.columns, loop.loop_rows, gpu);
-  } else if (is_divisible(loop, true)) {
-    threads.rows.parts = parts_of(loop.rows, loop.loop_rows, gpu);
+  // Columns first: what a thread loads and stores is contiguous along them.
+  for (const bool rows : {false, true}) {
+    ThreadAxis& axis = rows ? threads.rows : threads.columns;
+    std::optional<std::vector<bool>> shares = shares_along(plan, loop, rows);
+    if (shares) axis.parts = parts_of(rows ? loop.rows : loop.columns, loop.loop_rows, gpu);
+    if (axis.parts == 1) continue;
+    threads.shares = std::move(*shares);
+    break;
   }
   threads.rows.extent = loop.rows / threads.rows.parts;
   threads.columns.extent = loop.columns / threads.columns.parts;

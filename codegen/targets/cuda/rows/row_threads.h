@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "codegen/targets/cuda/machine.h"
 #include "codegen/targets/cuda/rows/row_values.h"
@@ -25,7 +26,11 @@ struct ThreadAxis {
 
 struct RowThreads {
   ThreadAxis rows, columns;
+  /// By value, of rows that several blocks divide: whether a block has only a share of it
+  /// (row_parts.h).
+  std::vector<bool> shares;
 
+  bool is_share(size_t value) const { return value < shares.size() && shares[value]; }
   int count() const { return rows.threads() * columns.threads(); }
   int64_t parts() const { return rows.parts * columns.parts; }
   const ThreadAxis& axis(Spread spread) const { return spread == Spread::by_row ? rows : columns; }
@@ -37,11 +42,11 @@ struct RowThreads {
   int64_t registers(const RowLoop& loop, int matrices_ahead = 0, int vectors_ahead = 1) const;
 };
 
-/// At most sixteen elements of the matrix a thread, as far as a block has threads. An axis that no
-/// sum goes over is divided among blocks, as many as a GPU runs at a time. Sums over an axis cross
-/// its lanes by shuffles, and its warps through shared memory and a barrier. The division is the
-/// one whose sums take the shortest time, and whose values fit into registers.
-RowThreads row_threads(const RowLoop& loop, const Gpu& gpu);
+/// At most sixteen elements of the matrix a thread, as far as a block has threads. An axis is
+/// divided among blocks if it can be (row_parts.h), as many as a GPU runs at a time. Sums over an
+/// axis cross its lanes by shuffles, and its warps through shared memory and a barrier. The
+/// division is the one whose sums take the shortest time, and whose values fit into registers.
+RowThreads row_threads(const Plan& plan, const RowLoop& loop, const Gpu& gpu);
 
 /// An estimate of what a step takes.
 struct RowStep {
