@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <random>
 
 #include "codegen/compile.h"
 #include "codegen/lower/lower.h"
@@ -16,6 +18,7 @@
 #include "tests/codegen/variants.h"
 #include "tests/runtime/cuda/mock_driver.h"
 #include "tests/testing/counts.h"
+#include "tests/testing/samples.h"
 #include "tests/testing/targets.h"
 
 namespace graphc::core::testing {
@@ -95,6 +98,7 @@ TEST_F(RowsOfMatrices, AreDividedAmongBlocksWhereNoStepNeedsASumOverTheAxis) {
     for (const auto& [cell, extents] :
          std::vector<std::pair<std::string, std::vector<std::string>>>{
              {"gated-delta", {"key=12", "value=32"}},
+             {"mlstm", {"key=7", "value=32"}},
              {"rwkv7", {"key=9", "value=32"}},
              {"selective-scan", {"hidden=64", "state=5"}}}) {
       SCOPED_TRACE(cell + " " + graph_name);
@@ -120,7 +124,9 @@ TEST_F(RowsOfMatrices, AreWholeWhereAStepNeedsMoreThanSharesOfSums) {
                                                  {"sum(mul(%r, %x.t)) {axes = [1]}", true},
                                                  {"tanh(%r)", false},
                                                  {"mul(%r, %r)", false},
-                                                 {"add(%r, %x.t)", false},
+                                                 {"add(%r, %x.t)", true},
+                                                 {"select(less(%x.t, 0.), %r, 1.)", true},
+                                                 {"div(%r, add(mul(%x.t, %x.t), 1.))", true},
                                                  {"div(%x.t, add(mul(%r, %r), 1.))", false},
                                                  {"maximum(%r, 0.)", false}}) {
     SCOPED_TRACE(use);
@@ -200,6 +206,108 @@ TEST_F(RowsOfMatrices, OfTwoExtentsAreNot) {
   for (const cuda::Launch& loop : loops_of(graph))
     EXPECT_NE(loop.placement->placement, Placement::rows);
   expect_agreement(graph);
+}
+
+/// Draws the steps of a loop over a matrix, a vector along each of its axes and a number in every
+/// row.
+class RandomSteps {
+ public:
+  explicit RandomSteps(unsigned seed) : random_(seed) {}
+
+  /// A graph over it; with `gradients`, those of all that it reads.
+  GraphPtr graph(bool gradients) {
+    for (int i = draw(6, 14); i > 0; --i) add_operation();
+    std::string emitted = pick('r');
+    for (const char kind : {'c', 'n'}) emitted += fmt::format(", {}", pick(kind));
+    return parse_graph(fmt::format(
+        R"(graph @g(%x: f32[4,3,{0}], %y: f32[4,3,{1}], %z: f32[4,3], %s0: f32[3,{0},{1}],
+                    %r0: f32[3,{0}], %c0: f32[3,{1}], %n0: f32[3]) {{
+         %a, %b, %d, %s.e, %r.e, %c.e, %n.e = scan %x.t in %x, %y.t in %y, %z.t in %z
+             carry %s = %s0, %r = %r0, %c = %c0, %n = %n0 {{
+           %half = mul(%s, 0.5)
+{2}           next %s = add(%half, {3}), %r = {4}, %c = {5}, %n = {6}
+           emit {7}
+         }}
+{8}       }})",
+        rows_, columns_, body_, pick('m'), pick('r'), pick('c'), pick('n'), emitted,
+        gradients ? kGradients : "         return %a, %b, %d, %s.e, %r.e, %c.e, %n.e\n"));
+  }
+
+ private:
+  static constexpr const char* kGradients =
+      R"(         %l0 = add(sum(%a) {axes = [0,1,2]}, sum(%b) {axes = [0,1,2]})
+         %l1 = add(sum(%d) {axes = [0,1]}, sum(%s.e) {axes = [0,1,2]})
+         %l = add(%l0, %l1)
+         %gx, %gy, %gz, %gs, %gr, %gn = grad %l, %x, %y, %z, %s0, %r0, %n0
+         return %l, %gx, %gy, %gz, %gs, %gr, %gn
+)";
+
+  int draw(int first, int last) { return std::uniform_int_distribution(first, last)(random_); }
+  /// A value of a kind: a matrix, a vector of its rows or columns, a number.
+  const std::string& pick(char kind) {
+    const std::vector<std::string>& all = values_.at(kind);
+    return all[size_t(draw(0, int(all.size()) - 1))];
+  }
+  void define(char kind, const std::string& text) {
+    const std::string name = fmt::format("%v{}", count_++);
+    body_ += fmt::format("           {} = {}\n", name, text);
+    values_[kind].push_back(name);
+  }
+  std::string shaped(char kind, int rows, int columns) {
+    return fmt::format("reshape({}) {{shape = [3,{},{}]}}", pick(kind), rows, columns);
+  }
+
+  void add_operation() {
+    const char kind = "mmrrcn"[draw(0, 5)];
+    switch (draw(0, 7)) {
+      case 0:
+        return define(kind, fmt::format("tanh({})", pick(kind)));
+      case 1:
+        return define(kind, fmt::format("mul({}, {})", pick(kind), pick(kind)));
+      case 2:
+        return define(kind, fmt::format("sub({}, mul({}, 0.5))", pick(kind), pick(kind)));
+      case 3:
+        return define('m',
+                      fmt::format("mul({}, {})", shaped('r', rows_, 1), shaped('c', 1, columns_)));
+      case 4:
+        return define('m',
+                      fmt::format("mul({}, {})", pick('m'),
+                                  draw(0, 1) == 0 ? shaped('n', 1, 1) : shaped('r', rows_, 1)));
+      case 5:
+        return define('c', fmt::format("sum({}) {{axes = [1]}}", pick('m')));
+      case 6:
+        return define('r', fmt::format("sum({}) {{axes = [2]}}", pick('m')));
+      default:
+        return define('n', fmt::format("sum(mul({}, 0.1)) {{axes = [1]}}",
+                                       pick(draw(0, 1) == 0 ? 'r' : 'c')));
+    }
+  }
+
+  std::mt19937 random_;
+  const int rows_ = draw(3, 9), columns_ = draw(0, 2) == 0 ? rows_ : 16 * draw(1, 2);
+  int count_ = 0;
+  std::string body_;
+  std::map<char, std::vector<std::string>> values_{
+      {'m', {"%s", "%half"}}, {'r', {"%r", "%x.t"}}, {'c', {"%c", "%y.t"}}, {'n', {"%n", "%z.t"}}};
+};
+
+TEST_F(RowsOfMatrices, OfRandomStepsAgreeWithTheEvaluator) {
+  int rows = 0, divided = 0, others = 0;
+  for (unsigned seed = 0; seed < (whole_samples() ? 400u : 16u); ++seed) {
+    const GraphPtr graph = RandomSteps(seed).graph(seed % 2 == 1);
+    SCOPED_TRACE(fmt::format("seed {}\n{}", seed, print(*graph)));
+    for (const cuda::Launch& loop : loops_of(graph)) {
+      const bool is_rows = loop.placement->placement == Placement::rows;
+      ++(is_rows ? rows : others);
+      divided += int(is_rows && loop.placement->column_groups > 1);
+    }
+    expect_agreement(graph);
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(rows, 2 * others);
+  EXPECT_GT(divided, 0);
+  count("random loops whose blocks take rows", rows);
+  count("random loops whose blocks divide rows", divided);
 }
 
 }  // namespace

@@ -212,18 +212,20 @@ constexpr const char* kRowsOfMatrices =
        return %o, %s.e
      })";
 
-/// The same with a sum over the columns that no step needs: blocks have shares of it.
+/// The same with a sum over the columns of which blocks have shares, a whole number that is added
+/// to them, shares that are carried, and a carried vector that all blocks load and one overwrites.
 constexpr const char* kSharesOfRows =
-    R"(graph @g(%x: f32[T,R,K], %y: f32[T,R,V], %s0: f32[R,K,V]) {
-       %o, %n, %s.e = scan %x.t in %x, %y.t in %y carry %s = %s0 {
+    R"(graph @g(%x: f32[T,R,K], %y: f32[T,R,V], %s0: f32[R,K,V], %n0: f32[R,K], %c0: f32[R,K]) {
+       %o, %s.e, %n.e, %c.e = scan %x.t in %x, %y.t in %y carry %s = %s0, %n = %n0, %c = %c0 {
          %k = reshape %x.t {shape = [R,K,1]}
          %v = reshape %y.t {shape = [R,1,V]}
          %u = tanh(sum(mul(%s, %k)) {axes = [1]})
          %r = sum(mul(%s, %v)) {axes = [2]}
-         next %s = add(mul(%s, 0.5), mul(%k, reshape(%u) {shape = [R,1,V]}))
-         emit mul(%r, %x.t), sum(%r) {axes = [1]}
+         %w = mul(%k, reshape(%u) {shape = [R,1,V]})
+         next %s = add(mul(%s, 0.5), %w), %n = tanh(add(%n, %x.t)), %c = add(mul(%c, %n), %r)
+         emit add(mul(%r, %x.t), %x.t)
        }
-       return %o, %n, %s.e
+       return %o, %s.e, %n.e, %c.e
      })";
 
 std::vector<Subject> all_subjects() {
@@ -244,8 +246,8 @@ std::vector<Subject> all_subjects() {
       placed("rows_of_matrices", kRowsOfMatrices, "T=4 R=2 K=41 V=37", cuda::Placement::rows, 132);
   rows.having = "first_row";
   all.push_back(std::move(rows));
-  // Two rows of four parts.
-  rows = placed("shares_of_rows", kSharesOfRows, "T=3 R=2 K=9 V=32", cuda::Placement::rows, 132);
+  // Two rows of eight parts, of two warps each.
+  rows = placed("shares_of_rows", kSharesOfRows, "T=3 R=2 K=17 V=64", cuda::Placement::rows, 132);
   rows.having = "first_row|shares_";
   all.push_back(std::move(rows));
   std::ranges::move(subjects_of_gpus(lstm), std::back_inserter(all));

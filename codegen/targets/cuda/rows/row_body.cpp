@@ -8,6 +8,7 @@
 
 #include "codegen/targets/cuda/text/nest_body.h"
 #include "codegen/targets/cuda/text/scalar_text.h"
+#include "ir/error.h"
 
 namespace graphc::core::cuda {
 
@@ -18,7 +19,14 @@ RowBody::RowBody(const Plan& plan, const RowNest& nest, RowText& rows, Names& na
       names_(names),
       bound_(program_.operands.size()),
       sums_(program_.operands.size()),
-      values_(program_.body.size()) {}
+      values_(program_.body.size()),
+      shares_(program_.body.size()) {}
+
+void RowBody::set_shares(const std::vector<bool>& operands, bool sums_axis) {
+  const auto shares = shares_in(program_, operands, sums_axis);
+  GRAPHC_CHECK(shares.has_value(), "%{}: shares that do not add up", nest_.call->name);
+  shares_ = *shares;
+}
 
 void RowBody::bind(size_t operand, std::string name, Spread spread) {
   bound_[operand] = {std::move(name), spread};
@@ -97,7 +105,12 @@ void RowBody::write_instruction(TextWriter& text, size_t i) {
     case NestOp::scalar: {
       std::vector<std::string> operands;
       for (const int each : {in.a, in.b, in.c}) {
-        if (each >= 0) operands.push_back(values_[size_t(each)]);
+        if (each < 0) continue;
+        const bool is_whole = shares_[i] && !shares_[size_t(each)];
+        const std::string& value = values_[size_t(each)];
+        operands.push_back(is_whole && is_added(in.op, int(operands.size()))
+                               ? RowText::of_first_part(value, program_.body[size_t(each)].dtype)
+                               : value);
       }
       return define(std::string(graphc::core::name_of(in.op)),
                     scalar_text(in.op, in.dtype, program_.body[size_t(in.a)].dtype, operands));

@@ -20,6 +20,10 @@ class RowBody {
   /// A literal, or the first number of an index.
   void bind_number(size_t operand, std::string name);
 
+  /// Of rows that several blocks divide: which operands are shares, and whether the nest's sums go
+  /// over the divided axis.
+  void set_shares(const std::vector<bool>& operands, bool sums_axis);
+
   /// The loops over the thread's elements, and the meetings of threads for its sums.
   void write(TextWriter& text);
 
@@ -45,6 +49,7 @@ class RowBody {
   std::vector<Bound> bound_;
   std::vector<std::string> sums_;    ///< by operand
   std::vector<std::string> values_;  ///< by instruction
+  std::vector<bool> shares_;         ///< by instruction: whether it makes a share
 };
 
 }  // namespace graphc::core::cuda

@@ -37,9 +37,9 @@ class RowKernelText {
     steps.open("for (long long iteration = 0; iteration < steps; ++iteration)");
     load_step(steps);
     std::set<int> loaded;
-    for (const RowNest& nest : loop_.nests) {
-      load_late(steps, nest, loaded);
-      write_nest(steps, nest);
+    for (size_t n = 0; n < loop_.nests.size(); ++n) {
+      load_late(steps, loop_.nests[n], loaded);
+      write_nest(steps, n);
     }
     store_step(steps);
     hand_on(steps);
@@ -71,7 +71,7 @@ class RowKernelText {
     bool carries = false;
     for (size_t v = 0; v < loop_.values.size(); ++v) {
       memory_.declare(before_, v, parameters_);
-      if (loop_.values[v].is_stored && threads_.is_share(v))
+      if (loop_.values[v].is_stored && threads_.division.in_shares(v))
         memory_.declare_shares(before_, v, shares_of(nests_, loop_, threads_, v), parameters_);
     }
     for (size_t v = 0; v < loop_.values.size(); ++v) {
@@ -149,10 +149,14 @@ class RowKernelText {
     }
   }
 
-  void write_nest(TextWriter& text, const RowNest& nest) {
+  void write_nest(TextWriter& text, size_t n) {
+    const RowNest& nest = loop_.nests[n];
     text.line("// {}", in_comment(nest.call->name));
     text.open_block();
     RowBody body(*nests_.plan, nest, rows_, names_);
+    if (threads_.parts() > 1)
+      body.set_shares(threads_.division.operands[n],
+                      threads_.rows.parts > 1 ? nest.over_rows : nest.over_columns);
     for (size_t i = 0; i < nest.operands.size(); ++i) {
       const RowNest::Operand& operand = nest.operands[i];
       if (operand.value < 0) {

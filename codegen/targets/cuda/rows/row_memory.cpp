@@ -85,7 +85,7 @@ void RowMemory::declare(TextWriter& text, size_t v, RowParameters& parameters) {
   const RowPlace& place = value.place;
   for (const std::string& each : names_[v])
     text.line("{} {}{};", register_type_text(place.dtype), each, rows_.extents(value.spread));
-  const bool is_stored = value.is_stored && !threads_.is_share(v);
+  const bool is_stored = value.is_stored && !threads_.division.in_shares(v);
   if (value.origin == Origin::made && !is_stored) return;
   const std::string& own = name(v);
   const std::string type =
@@ -124,22 +124,21 @@ void RowMemory::declare_shares(TextWriter& text, size_t v, const Shares& shares,
   const std::string type = fmt::format("{}*", register_type_text(shares.dtype));
   const std::string base = unique_.make(own + "_shares"), rows = unique_.make(own + "_rows"),
                     offset = unique_.make(own + "_offset");
-  shares_[v] = unique_.make(own + "_share_at");
+  Pointer& pointer = shares_[v];
+  pointer.here = unique_.make(own + "_share_at");
   parameters.listed.push_back(fmt::format("\n    {} {}", type, base));
   parameters.arguments.push_back({KernelArgument::Kind::scratch, 0, {}});
   parameters.add_number(offset, shares.offset / size_of(shares.dtype));
   parameters.add_number(rows, loop_.loop_rows);
   const bool stays = loop_.values[v].place.place.stays();
-  text.line("{} {} = {} + {} + (part * {}{} + row) * {};", type, shares_[v], base, offset,
+  text.line("{} {} = {} + {} + (part * {}{} + row) * {};", type, pointer.here, base, offset,
             stays ? "" : "steps * ", rows, shares.elements);
-  pointers_[v].here = shares_[v];
-  pointers_[v].step = stays ? std::string() : fmt::format("({} * {})", rows, shares.elements);
+  pointer.step = stays ? std::string() : fmt::format("({} * {})", rows, shares.elements);
 }
 
 /// The pointer `ahead` iterations after the first one, or after the current one: "q_at +
 /// (iteration + 2) * q_step".
-std::string RowMemory::pointer_in(size_t v, After after, int ahead) const {
-  const Pointer& pointer = pointers_.at(v);
+std::string RowMemory::pointer_in(const Pointer& pointer, After after, int ahead) const {
   const bool in_steps = after == After::current;
   std::string iteration = in_steps ? "iteration" : "";
   if (in_steps && ahead > 0) iteration = fmt::format("(iteration + {})", ahead);
@@ -165,8 +164,10 @@ void RowMemory::load_from(TextWriter& text, size_t v, int ahead, const std::stri
   text.open_block();
   text.line("const {}* from = {};", stored_type_text(dtype), pointer);
   const int scopes = rows_.open(text, value.spread);
+  const std::string loaded = loaded_text(dtype, fmt::format("from[{}]", index(value.place)));
+  const bool is_share = !threads_.division.is_share.empty() && threads_.division.starts_as_share[v];
   text.line("{} = {};", RowText::element(name(v, ahead), value.spread),
-            loaded_text(dtype, fmt::format("from[{}]", index(value.place))));
+            is_share ? RowText::of_first_part(loaded, dtype) : loaded);
   RowText::close(text, scopes);
   text.close();
 }
@@ -175,7 +176,8 @@ void RowMemory::load_before(TextWriter& text, size_t v) const {
   const RowValue& value = loop_.values[v];
   if (value.origin == Origin::made) return;
   const Pointer& pointer = pointers_.at(v);
-  const std::string first = pointer.first.empty() ? pointer_in(v, After::first) : pointer.first;
+  const std::string first =
+      pointer.first.empty() ? pointer_in(pointers_.at(v), After::first) : pointer.first;
   if (value.origin != Origin::memory) return load_from(text, v, 0, first);
   for (int n = 1; n <= ahead(v); ++n) {
     if (n == 1) {
@@ -183,14 +185,14 @@ void RowMemory::load_before(TextWriter& text, size_t v) const {
       continue;
     }
     text.open("if (steps > {})", n - 1);
-    load_from(text, v, n, pointer_in(v, After::first, n - 1));
+    load_from(text, v, n, pointer_in(pointers_.at(v), After::first, n - 1));
     text.close();
   }
 }
 
 void RowMemory::load(TextWriter& text, size_t v, int ahead) const {
   const std::string& first = pointers_.at(v).first;
-  const std::string here = pointer_in(v, After::current, ahead);
+  const std::string here = pointer_in(pointers_.at(v), After::current, ahead);
   const bool may_be_first = ahead == 0 && !first.empty();
   load_from(text, v, ahead,
             may_be_first ? fmt::format("iteration == 0 ? {} : {}", first, here) : here);
@@ -206,7 +208,7 @@ void RowMemory::store(TextWriter& text, size_t v, After after) const {
   } else {
     text.open("if ({})", who);
   }
-  text.line("{}* to = {};", stored_type_text(dtype), pointer_in(v, after));
+  text.line("{}* to = {};", stored_type_text(dtype), pointer_in(pointers_.at(v), after));
   const int scopes = rows_.open(text, value.spread);
   text.line("to[{}] = {};", index(value.place),
             stored_text(dtype, RowText::element(name(v), value.spread)));
@@ -219,10 +221,13 @@ void RowMemory::store_share(TextWriter& text, size_t v, After after) const {
   const RowValue& value = loop_.values[v];
   const bool by_row = value.spread == Spread::by_row, by_column = value.spread == Spread::by_column;
   text.open("if ({})", RowText::is_first(value.spread));
-  text.line("{}* to = {};", register_type_text(value.place.dtype), pointer_in(v, after));
+  text.line("{}* to = {};", register_type_text(value.place.dtype),
+            pointer_in(shares_.at(v), after));
   const int scopes = rows_.open(text, value.spread);
+  const std::string own = RowText::element(name(v), value.spread);
+  const bool is_whole = !threads_.division.is_share[v];
   text.line("to[{}] = {};", rows_.index(int64_t(by_row), int64_t(by_column)),
-            RowText::element(name(v), value.spread));
+            is_whole ? RowText::of_first_part(own, value.place.dtype) : own);
   RowText::close(text, scopes);
   text.close();
 }

@@ -53,7 +53,7 @@ class RowMemory {
     std::string here, step, slot, first;
   };
 
-  std::string pointer_in(size_t v, After after, int ahead = 0) const;
+  std::string pointer_in(const Pointer& pointer, After after, int ahead = 0) const;
   std::string index(const RowPlace& place) const;
   void store_share(TextWriter& text, size_t v, After after) const;
   void load_from(TextWriter& text, size_t v, int ahead, const std::string& pointer) const;
@@ -66,7 +66,7 @@ class RowMemory {
   int matrices_ahead_, vectors_ahead_;
   std::vector<std::vector<std::string>> names_;  ///< by value: its own, and those of steps ahead
   std::map<size_t, Pointer> pointers_;           ///< by value
-  std::map<size_t, std::string> shares_;         ///< by value, where a part's begin
+  std::map<size_t, Pointer> shares_;             ///< by value, of what a part stores
 };
 
 }  // namespace graphc::core::cuda

@@ -17,103 +17,8 @@ constexpr int64_t kMostSumBlocks = 1024;
 /// Where one value's shares end and the next one's begin.
 constexpr int64_t kAlignment = 256;
 
-/// Follows which values are shares through the nests of a step.
-class ShareFinding {
- public:
-  ShareFinding(const Plan& plan, const RowLoop& loop, bool rows)
-      : plan_(plan), loop_(loop), rows_(rows), is_share_(loop.values.size()) {}
-
-  std::optional<std::vector<bool>> find() {
-    for (const RowNest& nest : loop_.nests) {
-      if (!follow(nest)) return {};
-    }
-    for (size_t v = 0; v < loop_.values.size(); ++v) {
-      const RowValue& value = loop_.values[v];
-      const bool is_left = value.left_by >= 0 && is_share_[size_t(value.left_by)];
-      if (value.origin == Origin::carried && (is_share_[v] || is_left)) return {};
-      // All blocks of a row load it, and one of them overwrites it, maybe before.
-      if (!is_divided(value.spread) &&
-          (value.is_overwritten || (value.origin == Origin::carried && value.is_stored)))
-        return {};
-    }
-    return std::move(is_share_);
-  }
-
- private:
-  bool is_divided(Spread spread) const {
-    return spread == Spread::matrix || spread == (rows_ ? Spread::by_row : Spread::by_column);
-  }
-
-  /// What an instruction makes of its operands, of which some are shares: a share, if the shares of
-  /// all blocks add up to the whole; nothing if they do not.
-  static std::optional<bool> made_of(const NestInstruction& in, const std::vector<bool>& shares) {
-    const auto is_share = [&](int i) { return i >= 0 && shares[size_t(i)]; };
-    const bool a = is_share(in.a), b = is_share(in.b), c = is_share(in.c);
-    if (!a && !b && !c) return false;
-    switch (in.op) {
-      case ScalarOp::argument:
-      case ScalarOp::neg:
-        return true;
-      case ScalarOp::add:
-      case ScalarOp::sub:
-        return a && b ? std::optional(true) : std::nullopt;
-      case ScalarOp::mul:
-        return a && b ? std::nullopt : std::optional(true);
-      default:
-        return std::nullopt;
-    }
-  }
-
-  bool follow(const RowNest& nest) {
-    const NestProgram& program = plan_.programs[size_t(nest.call->program)];
-    const bool sums_axis = rows_ ? nest.over_rows : nest.over_columns;
-    std::vector<bool> shares(program.body.size());
-    for (size_t i = 0; i < program.body.size(); ++i) {
-      const NestInstruction& in = program.body[i];
-      const RowNest::Operand* operand =
-          in.kind == NestOp::scalar ? nullptr : &nest.operands[size_t(in.operand)];
-      switch (in.kind) {
-        case NestOp::load:
-          if (operand->value < 0) break;
-          // A vector that is turned to the other axis is needed as a whole.
-          if (operand->spread != loop_.values[size_t(operand->value)].spread) return false;
-          shares[i] = is_share_[size_t(operand->value)];
-          // Elements along the axis would each be made of a share.
-          if (shares[i] && is_divided(nest.domain)) return false;
-          break;
-        case NestOp::scalar: {
-          const std::optional<bool> made_share = made_of(in, shares);
-          if (!made_share) return false;
-          shares[i] = *made_share;
-          break;
-        }
-        case NestOp::store:
-        case NestOp::reduce: {
-          const bool is_sum = in.kind == NestOp::reduce;
-          const bool is_share = shares[size_t(in.a)] || (is_sum && sums_axis);
-          const bool is_maximum =
-              is_sum && program.operands[size_t(in.operand)].kind == OperandKind::reduce_max;
-          if (is_share && is_maximum) return false;
-          if (is_share && !is_floating(loop_.values[size_t(operand->value)].place.dtype))
-            return false;
-          is_share_[size_t(operand->value)] = is_share;
-          break;
-        }
-        case NestOp::product:
-          return false;
-      }
-    }
-    return true;
-  }
-
-  const Plan& plan_;
-  const RowLoop& loop_;
-  const bool rows_;
-  std::vector<bool> is_share_;  ///< by value, after the nests so far
-};
-
 bool is_stored_in_shares(const RowLoop& loop, const RowThreads& threads, size_t v) {
-  return threads.is_share(v) && loop.values[v].is_stored;
+  return loop.values[v].is_stored && threads.division.in_shares(v);
 }
 
 /// The sums of one value's shares.
@@ -128,7 +33,7 @@ void add_sums(TextWriter& text, const RowPlace& place, const Shares& shares, int
   parameters.add_place(fmt::format("{}*", stored_type_text(place.dtype)), "to" + at,
                        place.place.base);
   parameters.add_number("of_row" + at, place.of_loop_row / size);
-  parameters.add_number("of_step" + at, place.place.step / size);
+  if (shares.steps > 1) parameters.add_number("of_step" + at, place.place.step / size);
   text.open_block();
   text.line("const long long count = {}rows * {};", shares.steps == 1 ? "" : "steps * ",
             shares.elements);
@@ -146,18 +51,16 @@ void add_sums(TextWriter& text, const RowPlace& place, const Shares& shares, int
     element =
         fmt::format(" + at % {} * {}", shares.elements, (place.of_row + place.of_column) / size);
   }
-  text.line("const long long row = {0} % rows, step = {0} / rows;", of_row);
-  text.line("to{0}[step * of_step{0} + row * of_row{0}{1}] = {2};", at, element,
+  text.line("const long long row = {} % rows;", of_row);
+  std::string step;
+  if (shares.steps > 1) step = fmt::format("{} / rows * of_step{} + ", of_row, at);
+  text.line("to{0}[{1}row * of_row{0}{2}] = {3};", at, step, element,
             stored_text(place.dtype, "sum"));
   text.close();
   text.close();
 }
 
 }  // namespace
-
-std::optional<std::vector<bool>> shares_along(const Plan& plan, const RowLoop& loop, bool rows) {
-  return ShareFinding(plan, loop, rows).find();
-}
 
 Shares shares_of(const LoopNests& nests, const RowLoop& loop, const RowThreads& threads, size_t v) {
   Shares found;

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that several blocks divide along an axis of the matrix.
-//
-// What has elements along the axis is divided. Everything else every block computes for itself, if
-// it can: a sum over the axis it cannot. Its share of such a sum is enough where only linear
-// operations stand between the sum and memory: then each block stores what they make of its share,
-// and the shares are added afterwards. Gradients of what all columns read are such sums, and no
-// step waits for them.
+// The shares that the blocks of a row have of sums (row_division.h): where they lie in memory, and
+// the kernel that adds them.
 #pragma once
 
 #include <optional>
@@ -16,10 +11,6 @@
 #include "codegen/targets/cuda/text/kernel_text.h"
 
 namespace graphc::core::cuda {
-
-/// For each value whether a block would have only a share of it, if blocks divide the rows of the
-/// matrix, or its columns. None if they cannot.
-std::optional<std::vector<bool>> shares_along(const Plan& plan, const RowLoop& loop, bool rows);
 
 /// The kernel that adds the shares of all parts.
 struct SumOfShares {

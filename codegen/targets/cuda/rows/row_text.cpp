@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "codegen/targets/cuda/text/scalar_text.h"
+
 namespace graphc::core::cuda {
 namespace {
 
@@ -94,6 +96,10 @@ std::string RowText::offset_of_part(int64_t of_row, int64_t of_column) const {
   if (threads_.columns.parts > 1 && of_column != 0)
     return fmt::format(" + part * {}", threads_.columns.extent * of_column);
   return {};
+}
+
+std::string RowText::of_first_part(const std::string& number, DType dtype) {
+  return fmt::format("(part == 0 ? {} : {})", number, literal_text(dtype, 0));
 }
 
 std::string_view RowText::is_first(Spread spread) {

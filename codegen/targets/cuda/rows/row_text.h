@@ -36,6 +36,8 @@ class RowText {
   std::string column() const;
   /// " + part * 512": where the block's part begins in memory with those strides.
   std::string offset_of_part(int64_t of_row, int64_t of_column) const;
+  /// A number in the first part of a row; 0 in the others.
+  static std::string of_first_part(const std::string& number, DType dtype);
   /// The condition under which a thread is the first of those of the block that have an element.
   /// Empty for a matrix.
   static std::string_view is_first(Spread spread);

@@ -9,8 +9,6 @@
 #include <optional>
 #include <utility>
 
-#include "codegen/targets/cuda/rows/row_parts.h"
-
 namespace graphc::core::cuda {
 namespace {
 
@@ -102,14 +100,16 @@ int64_t RowThreads::registers(const RowLoop& loop, int matrices_ahead, int vecto
 
 RowThreads row_threads(const Plan& plan, const RowLoop& loop, const Gpu& gpu) {
   RowThreads threads;
-  // Columns first: what a thread loads and stores is contiguous along them.
+  // Of two divisions the one in more parts; of equal ones that of the columns: what a thread loads
+  // and stores is contiguous along them.
   for (const bool rows : {false, true}) {
-    ThreadAxis& axis = rows ? threads.rows : threads.columns;
-    std::optional<std::vector<bool>> shares = shares_along(plan, loop, rows);
-    if (shares) axis.parts = parts_of(rows ? loop.rows : loop.columns, loop.loop_rows, gpu);
-    if (axis.parts == 1) continue;
-    threads.shares = std::move(*shares);
-    break;
+    std::optional<Division> division = divided(plan, loop, rows);
+    const int64_t parts =
+        division ? parts_of(rows ? loop.rows : loop.columns, loop.loop_rows, gpu) : 1;
+    if (parts <= threads.parts()) continue;
+    threads.rows.parts = rows ? parts : 1;
+    threads.columns.parts = rows ? 1 : parts;
+    threads.division = std::move(*division);
   }
   threads.rows.extent = loop.rows / threads.rows.parts;
   threads.columns.extent = loop.columns / threads.columns.parts;

@@ -3,10 +3,9 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "codegen/targets/cuda/machine.h"
-#include "codegen/targets/cuda/rows/row_values.h"
+#include "codegen/targets/cuda/rows/row_division.h"
 
 namespace graphc::core::cuda {
 
@@ -26,11 +25,7 @@ struct ThreadAxis {
 
 struct RowThreads {
   ThreadAxis rows, columns;
-  /// By value, of rows that several blocks divide: whether a block has only a share of it
-  /// (row_parts.h).
-  std::vector<bool> shares;
-
-  bool is_share(size_t value) const { return value < shares.size() && shares[value]; }
+  Division division;  ///< of rows that several blocks divide; else empty
   int count() const { return rows.threads() * columns.threads(); }
   int64_t parts() const { return rows.parts * columns.parts; }
   const ThreadAxis& axis(Spread spread) const { return spread == Spread::by_row ? rows : columns; }
@@ -43,8 +38,8 @@ struct RowThreads {
 };
 
 /// At most sixteen elements of the matrix a thread, as far as a block has threads. An axis is
-/// divided among blocks if it can be (row_parts.h), as many as a GPU runs at a time. Sums over an
-/// axis cross its lanes by shuffles, and its warps through shared memory and a barrier. The
+/// divided among blocks if it can be (row_division.h), as many as a GPU runs at a time. Sums over
+/// an axis cross its lanes by shuffles, and its warps through shared memory and a barrier. The
 /// division is the one whose sums take the shortest time, and whose values fit into registers.
 RowThreads row_threads(const Plan& plan, const RowLoop& loop, const Gpu& gpu);
 
