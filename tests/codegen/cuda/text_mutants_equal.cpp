@@ -13,6 +13,9 @@ namespace {
 
 const std::vector<EqualPlace> kEqual = {
     {"one thread's work by all", "distinct[places[0]] = ", "all threads have the same to store"},
+    {"store left out", "all_o[j] = meeting_f32[",
+     "the first warp has its part already, and it alone stores the sum"},
+    {"blocks side by side", "at = (long long)blockIdx", "one block has all elements of some sums"},
     {"one thread's work by all", ") owned[", "all threads have the same to store"},
     {"thread of another axis", ") owned[", "all threads have the same to store"},
     {"guard of one more", "_block + (term", "panels end in zeros"},

@@ -243,11 +243,11 @@ std::vector<Subject> all_subjects() {
   all.push_back(placed("many_shapes_in_grid", kManyShapes, "B=29", cuda::Placement::grid, 6));
   // Two rows; a thread has several elements along each axis, and some of them are none.
   Subject rows =
-      placed("rows_of_matrices", kRowsOfMatrices, "T=4 R=2 K=41 V=37", cuda::Placement::rows, 132);
+      placed("rows_of_matrices", kRowsOfMatrices, "T=6 R=2 K=41 V=37", cuda::Placement::rows, 132);
   rows.having = "first_row";
   all.push_back(std::move(rows));
   // Two rows of eight parts, of two warps each.
-  rows = placed("shares_of_rows", kSharesOfRows, "T=3 R=2 K=17 V=64", cuda::Placement::rows, 132);
+  rows = placed("shares_of_rows", kSharesOfRows, "T=6 R=2 K=33 V=64", cuda::Placement::rows, 132);
   rows.having = "first_row|shares_";
   all.push_back(std::move(rows));
   std::ranges::move(subjects_of_gpus(lstm), std::back_inserter(all));

@@ -46,9 +46,10 @@ class Dividing {
     for (size_t v = 0; v < loop_.values.size(); ++v) {
       found_.is_late.push_back(is_late(v));
       const RowPlace& place = loop_.values[v].place;
+      const bool in_slots = !place.is_of_last() && place.place.slot != 0;
       // Shares are not rounded, and lie one for each step.
       if (found_.in_shares(v) &&
-          (place.place.slot != 0 || !is_floating(place.dtype) || place.dtype == DType::bf16))
+          (in_slots || !is_floating(place.dtype) || place.dtype == DType::bf16))
         return {};
     }
     return std::move(found_);

@@ -68,17 +68,29 @@ class RowKernelText {
     before_.line("const int warp_of_rows = warp / {}, warp_of_columns = warp % {};", warps, warps);
     before_.line("const int first_row = {};", first_of(threads_.rows, "rows"));
     before_.line("const int first_column = {};", first_of(threads_.columns, "columns"));
-    bool carries = false;
     for (size_t v = 0; v < loop_.values.size(); ++v) {
       memory_.declare(before_, v, parameters_);
       if (loop_.values[v].is_stored && threads_.division.in_shares(v))
         memory_.declare_shares(before_, v, shares_of(nests_, loop_, threads_, v), parameters_);
     }
-    for (size_t v = 0; v < loop_.values.size(); ++v) {
-      memory_.load_before(before_, v);
-      carries |= loop_.values[v].origin == Origin::carried;
+    for (size_t v = 0; v < loop_.values.size(); ++v) memory_.load_before(before_, v);
+    if (writes_what_it_finds())
+      before_.line("__syncthreads();  // the steps write what the first one finds");
+  }
+
+  /// Whether a thread may store what others load before the steps.
+  bool writes_what_it_finds() const {
+    for (const RowValue& found : loop_.values) {
+      if (found.origin != Origin::carried || found.spread == Spread::matrix) continue;
+      const MovingPlace& place = found.place.place;
+      const int buffer = place.first ? place.first->buffer : place.base.buffer;
+      for (size_t v = 0; v < loop_.values.size(); ++v) {
+        if (loop_.values[v].is_stored && !threads_.division.in_shares(v) &&
+            loop_.values[v].place.place.base.buffer == buffer)
+          return true;
+      }
     }
-    if (carries) before_.line("__syncthreads();  // the steps write what the first one finds");
+    return false;
   }
 
   /// A thread's position along an axis.
@@ -127,7 +139,7 @@ class RowKernelText {
     if (overwrites) text.line("__syncthreads();  // others load a vector that is overwritten");
     for (size_t v = 0; v < loop_.values.size(); ++v) {
       const RowValue& value = loop_.values[v];
-      if (value.is_stored && !value.place.place.stays())
+      if (value.is_stored && !value.place.is_of_last())
         memory_.store(text, v, RowMemory::After::current);
     }
   }
@@ -144,8 +156,8 @@ class RowKernelText {
   void store_last(TextWriter& text) const {
     for (size_t v = 0; v < loop_.values.size(); ++v) {
       const RowValue& value = loop_.values[v];
-      if (value.is_stored && value.place.place.stays())
-        memory_.store(text, v, RowMemory::After::first);
+      if (value.is_stored && value.place.is_of_last())
+        memory_.store(text, v, RowMemory::After::last);
     }
   }
 

@@ -130,7 +130,7 @@ void RowMemory::declare_shares(TextWriter& text, size_t v, const Shares& shares,
   parameters.arguments.push_back({KernelArgument::Kind::scratch, 0, {}});
   parameters.add_number(offset, shares.offset / size_of(shares.dtype));
   parameters.add_number(rows, loop_.loop_rows);
-  const bool stays = loop_.values[v].place.place.stays();
+  const bool stays = loop_.values[v].place.is_of_last();
   text.line("{} {} = {} + {} + (part * {}{} + row) * {};", type, pointer.here, base, offset,
             stays ? "" : "steps * ", rows, shares.elements);
   pointer.step = stays ? std::string() : fmt::format("({} * {})", rows, shares.elements);
@@ -139,6 +139,11 @@ void RowMemory::declare_shares(TextWriter& text, size_t v, const Shares& shares,
 /// The pointer `ahead` iterations after the first one, or after the current one: "q_at +
 /// (iteration + 2) * q_step".
 std::string RowMemory::pointer_in(const Pointer& pointer, After after, int ahead) const {
+  // After the steps: what moves with them is stored in each.
+  if (after == After::last)
+    return pointer.slot.empty()
+               ? pointer.here
+               : fmt::format("{} + (steps - 1) % 2 * {}", pointer.here, pointer.slot);
   const bool in_steps = after == After::current;
   std::string iteration = in_steps ? "iteration" : "";
   if (in_steps && ahead > 0) iteration = fmt::format("(iteration + {})", ahead);

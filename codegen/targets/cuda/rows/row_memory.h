@@ -45,7 +45,7 @@ class RowMemory {
   /// Declares where a block's shares of sums begin (row_parts.h).
   void declare_shares(TextWriter& text, size_t v, const Shares& shares, RowParameters& parameters);
   /// In a step, or after all of them.
-  enum class After : uint8_t { first, current };
+  enum class After : uint8_t { first, current, last };
   void store(TextWriter& text, size_t v, After after) const;
 
  private:

@@ -70,7 +70,7 @@ Shares shares_of(const LoopNests& nests, const RowLoop& loop, const RowThreads& 
     const RowValue& value = loop.values[i];
     found.dtype = value.place.dtype == DType::bf16 ? DType::f32 : value.place.dtype;
     found.offset = (end + kAlignment - 1) / kAlignment * kAlignment;
-    found.steps = value.place.place.stays() ? 1 : nests.loop->steps;
+    found.steps = value.place.is_of_last() ? 1 : nests.loop->steps;
     found.elements = value.spread == Spread::number   ? 1
                      : value.spread == Spread::by_row ? loop.rows
                                                       : loop.columns;
@@ -100,7 +100,9 @@ std::optional<SumOfShares> sum_of_shares(const LoopNests& nests, const RowLoop& 
   for (size_t v = 0; v < loop.values.size(); ++v) {
     if (!is_stored_in_shares(loop, threads, v)) continue;
     const Shares shares = shares_of(nests, loop, threads, v);
-    add_sums(text, loop.values[v].place, shares, threads.parts(), number++, parameters);
+    RowPlace place = loop.values[v].place;
+    place.place.base.offset += (nests.loop->steps - 1) % 2 * place.place.slot;
+    add_sums(text, place, shares, threads.parts(), number++, parameters);
     most = std::max(most, shares.of_part(loop));
   }
   if (number == 0) return std::nullopt;

@@ -71,7 +71,7 @@ double cycles_of(const RowLoop& loop, const RowThreads& threads) {
   for (const RowValue& value : loop.values) {
     if (value.spread != Spread::matrix) continue;
     if (value.origin == Origin::memory) cycles += cycles_of_access(value, threads);
-    if (value.is_stored && !value.place.place.stays()) cycles += cycles_of_access(value, threads);
+    if (value.is_stored && !value.place.is_of_last()) cycles += cycles_of_access(value, threads);
   }
   const int64_t most = threads.most_registers(), wanted = threads.registers(loop);
   return cycles + kSpill * double(std::max<int64_t>(wanted - most, 0));
@@ -150,7 +150,7 @@ RowStep row_step(const Plan& plan, const RowLoop& loop, const RowThreads& thread
   }
   RowStep step;
   for (const RowValue& value : loop.values) {
-    const bool moves = !value.place.place.stays();
+    const bool moves = !value.place.is_of_last();
     const int times = int(value.origin == Origin::memory) + int(value.is_stored && moves);
     double elements = 1;
     if (value.place.of_row != 0) elements *= double(loop.rows);

@@ -323,8 +323,7 @@ class RowFinding {
   bool is_read_after(const RowValue& value) const {
     const Buffer& buffer = nests_.plan->buffers[size_t(value.place.place.base.buffer)];
     const bool is_own = nests_.depth == 0 || buffer.scope == nests_.loop->id;
-    return buffer.place != Place::arena || !is_own || buffer.first_phase < phases_.first ||
-           buffer.last_phase > phases_.second;
+    return buffer.place != Place::arena || !is_own || buffer.last_phase > phases_.second;
   }
 
   const LoopNests& nests_;

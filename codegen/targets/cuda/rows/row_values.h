@@ -31,6 +31,8 @@ struct RowPlace {
   DType dtype = DType::f32;
 
   Spread spread() const;
+  /// Whether all steps write it to one place, or to two in turn: only the last one's remains.
+  bool is_of_last() const { return place.step == 0; }
   /// The same memory of a vector, for threads that have it as `spread`.
   RowPlace spread_as(Spread spread) const;
   /// Whether it is the same memory, however threads have it.
