@@ -194,6 +194,12 @@ void Parser::shared_variable(Symbol& symbol) {
 void Parser::dynamic_shared() {
   want("extern");
   want("__shared__");
+  // Where it begins is a multiple of more than any alignment that the text may ask for.
+  if (take_if("__align__")) {
+    want("(");
+    want("16");
+    want(")");
+  }
   if (!current_->is_kernel) refuse("shared memory declared in kernels only");
   bool is_const = false;
   Type type = type_words(&is_const);

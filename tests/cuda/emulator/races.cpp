@@ -23,6 +23,13 @@ struct Access {
   const Allocation& where;
   uint64_t offset;
   uint32_t bytes;
+  /// Of an asynchronous write: what it comes after. Its thread is none that runs.
+  const Heard* heard = nullptr;
+
+  bool heard_of_block(uint32_t block, uint32_t clock_there) const {
+    return heard != nullptr ? heard->of_block(block, clock_there)
+                            : grid.heard_of_block(warp, lane, block, clock_there);
+  }
 };
 
 [[noreturn]] void race(const Access& access, const char* what, const char* other,
@@ -35,13 +42,15 @@ struct Access {
 }
 
 bool is_ordered(const Access& access, uint32_t thread, uint32_t clock) {
+  if (access.heard != nullptr) return access.heard->of_thread(thread, clock);
   return thread == access.thread ||
          access.grid.heard_of_thread(access.warp, access.lane, thread, clock);
 }
 
 /// A lane of those that is unordered with the access, -1: none.
 int unordered_lane(const Access& access, const Accesses& others) {
-  if (others.who >> 5 == access.warp.block->index && others.clock < access.warp.block->base)
+  if (access.heard == nullptr && others.who >> 5 == access.warp.block->index &&
+      others.clock < access.warp.block->base)
     return -1;
   for (uint32_t rest = others.lanes; rest != 0; rest &= rest - 1) {
     const uint32_t lane = uint32_t(std::countr_zero(rest));
@@ -52,9 +61,7 @@ int unordered_lane(const Access& access, const Accesses& others) {
 
 bool has_heard_of_all(const Access& access) {
   for (uint32_t block = 0; block < access.grid.blocks; ++block)
-    if (block != access.warp.block->index &&
-        !access.grid.heard_of_block(access.warp, access.lane, block, 0))
-      return false;
+    if (block != access.warp.block->index && !access.heard_of_block(block, 0)) return false;
   return true;
 }
 
@@ -67,12 +74,12 @@ void check_against(const Access& access, const Accesses& others, const char* wha
     if (lane >= 0)
       race(access, what, other, grid.thread_name(others.who << 5 | uint32_t(lane)), others.pc);
   } else if (others.kind == Accesses::of_block) {
-    if (!grid.heard_of_block(access.warp, access.lane, others.who, others.clock))
+    if (!access.heard_of_block(others.who, others.clock))
       race(access, what, other, "threads of " + grid.block_name(others.who), others.pc);
   } else if (others.kind == Accesses::of_list) {
     for (uint32_t at = others.who; at != 0; at = grid.readers[at].next) {
       const Reader& reader = grid.readers[at];
-      if (!grid.heard_of_block(access.warp, access.lane, reader.block, reader.clock))
+      if (!access.heard_of_block(reader.block, reader.clock))
         race(access, what, other, "threads of " + grid.block_name(reader.block), reader.pc);
     }
   } else if (!has_heard_of_all(access)) {
@@ -213,6 +220,43 @@ void Grid::on_write(Warp& warp, uint32_t lane, Allocation& where, uint64_t offse
   });
 }
 
+void Grid::on_asynchronous_write(const AsynchronousWrite& write, uint32_t writer, uint32_t clock) {
+  static const Heard none;
+  Allocation& where = write.to->shared;
+  for (uint64_t at = 0; at < write.bytes.size(); at += 4) {
+    const Access access{
+        *this,    *write.warp, write.lane,        writer, clock,
+        write.pc, where,       write.offset + at, 4,      write.heard ? write.heard.get() : &none};
+    each_cell(where, access.offset, 4, [&](Cell& cell) {
+      check_writer(access, cell, "an asynchronous write");
+      if (cell.atomics != 0)
+        check_against(access, atomics[cell.atomics], "an asynchronous write", "an atomic");
+      check_against(access, cell.readers, "an asynchronous write", "a read");
+      cell = Cell{};
+      cell.writer = writer;
+      cell.clock = clock;
+      cell.pc = write.pc;
+    });
+  }
+}
+
+void Grid::on_copied(Warp& warp, uint32_t lane, Allocation& where, uint64_t offset, uint32_t bytes,
+                     uint32_t pc) {
+  for (uint64_t at = offset; at < offset + bytes; at += 4) {
+    const Access access{*this, warp, lane, warp.thread(lane), warp.clock[lane], pc, where, at, 4};
+    each_cell(where, at, 4, [&](const Cell& cell) {
+      check_writer(access, cell, "an asynchronous copy");
+      const auto fenced = warp.block->fenced.find(cell.writer);
+      if (cell.clock != 0 && cell.writer >> 10 < blocks &&
+          (fenced == warp.block->fenced.end() || fenced->second < cell.clock))
+        fail(warp, lane, pc,
+             fmt::format("an asynchronous copy of byte {} of '{}', which {} wrote in line {} with "
+                         "no fence.proxy.async after it",
+                         at, where.name, thread_name(cell.writer), program.lines[cell.pc]));
+    });
+  }
+}
+
 void Grid::on_atomic(Warp& warp, uint32_t lane, Allocation& where, uint64_t offset, uint32_t bytes,
                      uint32_t pc, Atomic what) {
   if (where.block != nullptr && where.block != warp.block) on_remote(warp, lane, where, pc);
@@ -237,6 +281,7 @@ std::string Grid::block_name(uint32_t block) const {
 }
 
 std::string Grid::thread_name(uint32_t thread) const {
+  if (const uint32_t number = thread >> 10; number >= blocks) return writers[number - blocks];
   const uint32_t in_block = thread & 1023;
   return fmt::format("{} thread ({},{},{})", block_name(thread >> 10), in_block % launch.block[0],
                      in_block / launch.block[0] % launch.block[1],
