@@ -28,7 +28,8 @@ __device__ unsigned peer(unsigned address, unsigned rank) {
   return there;
 }
 __device__ void begin_count(unsigned counter, unsigned arrivals) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" : : "r"(counter), "r"(arrivals) : "memory");
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;"
+               : : "r"(counter), "r"(arrivals) : "memory");
 }
 __device__ void expect(unsigned counter, unsigned bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"

@@ -202,7 +202,7 @@ AsynchronousWrite write_of(Warp& warp, const Instruction& i, uint32_t lane, uint
   mbarrier_at(warp, i, lane, counter);
   AsynchronousWrite write;
   write.to = place.block;
-  write.offset = place.offset;
+  write.offsets = {place.offset};
   write.mbarrier = counter.offset;
   write.bytes.resize(bytes);
   write.warp = &warp;
@@ -218,6 +218,8 @@ void store_asynchronously(Warp& warp, const Instruction& i, uint32_t lanes) {
   const uint32_t* address = warp.slot<uint32_t>(i.result);
   const uint32_t* mbarrier = warp.slot<uint32_t>(i.c);
   const HeardPtr heard = warp.grid->told_by(warp, lanes);
+  const size_t before = warp.grid->on_the_way.size();
+  const bool alone = warp.grid->draw.below(16) == 0;
   each_lane_in_order(lanes, [&](uint32_t lane) {
     AsynchronousWrite write =
         write_of(warp, i, lane, address[lane], mbarrier[lane], 4 * words, 4 * words);
@@ -225,7 +227,18 @@ void store_asynchronously(Warp& warp, const Instruction& i, uint32_t lanes) {
       std::memcpy(&write.bytes[4 * word],
                   &warp.slot<uint32_t>(i.result + (word + 1) * register_bytes)[lane], 4);
     write.heard = heard;
-    warp.grid->on_the_way.push_back(std::move(write));
+    // Mostly lanes that send to one block send at once, and now and then each by itself.
+    auto& all = warp.grid->on_the_way;
+    const auto same = std::find_if(
+        all.begin() + std::ptrdiff_t(before), all.end(), [&](const AsynchronousWrite& other) {
+          return other.to == write.to && other.mbarrier == write.mbarrier;
+        });
+    if (alone || same == all.end()) {
+      all.push_back(std::move(write));
+    } else {
+      same->offsets.push_back(write.offsets[0]);
+      same->bytes.insert(same->bytes.end(), write.bytes.begin(), write.bytes.end());
+    }
   });
 }
 
@@ -321,8 +334,11 @@ void Grid::deliver() {
   Mbarrier& mbarrier = to.mbarriers.at(write.mbarrier);
   ++mbarrier.writes;
   on_asynchronous_write(write, mbarrier.writer, mbarrier.writes);
-  std::ranges::copy(write.bytes, begin + write.offset);
-  std::memset(to.shared.valid.get() + write.offset, 1, write.bytes.size());
+  const size_t part = write.bytes.size() / write.offsets.size();
+  for (size_t i = 0; i < write.offsets.size(); ++i) {
+    std::memcpy(begin + write.offsets[i], write.bytes.data() + i * part, part);
+    std::memset(to.shared.valid.get() + write.offsets[i], 1, part);
+  }
   mbarrier.bytes -= int64_t(write.bytes.size());
   mbarrier.came += int64_t(write.bytes.size());
   if (mbarrier.bytes < -most_pending_bytes)

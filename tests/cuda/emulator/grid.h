@@ -121,10 +121,12 @@ struct Block {
   std::unordered_map<uint32_t, uint32_t> fenced;
 };
 
-/// A write into shared memory of the cluster that is on its way.
+/// Writes into the shared memory of a block of the cluster that are on their way: those of lanes
+/// that did the same instruction, which arrive together.
 struct AsynchronousWrite {
   Block* to = nullptr;
-  uint64_t offset = 0, mbarrier = 0;  ///< in the block's shared memory
+  uint64_t mbarrier = 0;          ///< in the block's shared memory
+  std::vector<uint64_t> offsets;  ///< the same; the bytes are of equal parts
   std::vector<std::byte> bytes;
   Block* from = nullptr;  ///< of a copy: whose shared memory is read
   uint64_t source = 0;    ///< and where
@@ -143,9 +145,10 @@ struct Cluster {
   HeardPtr coming, came;
 };
 
-/// In a list of Accesses: a block and the latest clock of its accesses.
+/// In a list of Accesses: a block, or lanes of a warp, and the latest clock of their accesses.
 struct Reader {
-  uint32_t next = 0, block = 0, clock = 0, pc = 0;
+  uint32_t next = 0, who = 0, clock = 0, pc = 0;
+  uint32_t lanes = 0;  ///< of a warp; 0: of a block
 };
 
 /// Draws that depend on the seed alone.

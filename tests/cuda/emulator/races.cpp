@@ -59,6 +59,16 @@ int unordered_lane(const Access& access, const Accesses& others) {
   return -1;
 }
 
+/// Whether the access is ordered after those of a list's entry.
+bool is_after(const Access& access, const Reader& reader) {
+  if (reader.lanes == 0) return access.heard_of_block(reader.who, reader.clock);
+  Accesses lanes;
+  lanes.who = reader.who;
+  lanes.clock = reader.clock;
+  lanes.lanes = reader.lanes;
+  return unordered_lane(access, lanes) < 0;
+}
+
 bool has_heard_of_all(const Access& access) {
   for (uint32_t block = 0; block < access.grid.blocks; ++block)
     if (block != access.warp.block->index && !access.heard_of_block(block, 0)) return false;
@@ -79,8 +89,10 @@ void check_against(const Access& access, const Accesses& others, const char* wha
   } else if (others.kind == Accesses::of_list) {
     for (uint32_t at = others.who; at != 0; at = grid.readers[at].next) {
       const Reader& reader = grid.readers[at];
-      if (!access.heard_of_block(reader.block, reader.clock))
-        race(access, what, other, "threads of " + grid.block_name(reader.block), reader.pc);
+      if (!is_after(access, reader))
+        race(access, what, other,
+             "threads of " + grid.block_name(reader.lanes == 0 ? reader.who : reader.who >> 5),
+             reader.pc);
     }
   } else if (!has_heard_of_all(access)) {
     race(access, what, other, "threads of many blocks", others.pc);
@@ -95,30 +107,38 @@ void replace(const Access& access, Accesses& others) {
   others.pc = access.pc & 0x3FFFFFFF;
 }
 
-uint32_t listed(Grid& grid, uint32_t next, uint32_t block, uint32_t clock, uint32_t pc) {
-  grid.readers.push_back({next, block, clock, pc});
+uint32_t listed(Grid& grid, uint32_t next, uint32_t who, uint32_t clock, uint32_t pc,
+                uint32_t lanes = 0) {
+  grid.readers.push_back({next, who, clock, pc, lanes});
   return uint32_t(grid.readers.size() - 1);
 }
 
 /// Whether a barrier, or a flag, orders the access behind all of a list.
 bool is_after_list(const Access& access, const Accesses& others) {
   for (uint32_t at = others.who; at != 0; at = access.grid.readers[at].next) {
-    const Reader& reader = access.grid.readers[at];
-    if (!access.grid.heard_of_block(access.warp, access.lane, reader.block, reader.clock))
-      return false;
+    if (!is_after(access, access.grid.readers[at])) return false;
   }
   return true;
+}
+
+/// Whether the warps of a block are told apart: what they read is overwritten by others to whom
+/// each of them has told that it has read, without a barrier of the block.
+bool is_by_warps(const Access& access) {
+  return access.where.block == access.warp.block && !access.warp.block->mbarriers.empty();
 }
 
 void add_to_list(const Access& access, Accesses& others) {
   // Else what this thread reads before it writes would stand for what others read long ago.
   if (is_after_list(access, others)) return replace(access, others);
   Grid& grid = access.grid;
-  const uint32_t block = access.warp.block->index;
+  const bool by_warps = is_by_warps(access);
+  const uint32_t who = by_warps ? access.warp.number() : access.warp.block->index;
+  const uint32_t lanes = by_warps ? 1u << access.lane : 0;
   int length = 0;
   for (uint32_t at = others.who; at != 0; at = grid.readers[at].next, ++length) {
     Reader& reader = grid.readers[at];
-    if (reader.block != block) continue;
+    if (reader.who != who || (reader.lanes != 0) != by_warps) continue;
+    reader.lanes |= lanes;
     reader.clock = std::max(reader.clock, access.clock);
     reader.pc = access.pc;
     return;
@@ -127,7 +147,7 @@ void add_to_list(const Access& access, Accesses& others) {
   if (length >= most_listed && !grid.launch.cooperative)
     others.kind = Accesses::of_everyone;
   else
-    others.who = listed(grid, others.who, block, access.clock, access.pc);
+    others.who = listed(grid, others.who, who, access.clock, access.pc, lanes);
 }
 
 void add(const Access& access, Accesses& others) {
@@ -144,6 +164,13 @@ void add(const Access& access, Accesses& others) {
       return replace(access, others);
     others.lanes |= 1u << access.lane;
     others.clock = std::max(others.clock, access.clock);
+  } else if (other_block == block && of_lanes && is_by_warps(access)) {
+    if (unordered_lane(access, others) < 0) return replace(access, others);
+    const uint32_t first =
+        listed(access.grid, 0, others.who, others.clock, others.pc, others.lanes);
+    others.who = listed(access.grid, first, access.warp.number(), access.clock, access.pc,
+                        1u << access.lane);
+    others.kind = Accesses::of_list;
   } else if (other_block == block) {
     others.kind = Accesses::of_block;
     others.who = block;
@@ -223,10 +250,13 @@ void Grid::on_write(Warp& warp, uint32_t lane, Allocation& where, uint64_t offse
 void Grid::on_asynchronous_write(const AsynchronousWrite& write, uint32_t writer, uint32_t clock) {
   static const Heard none;
   Allocation& where = write.to->shared;
+  const size_t part = write.bytes.size() / write.offsets.size();
   for (uint64_t at = 0; at < write.bytes.size(); at += 4) {
-    const Access access{
-        *this,    *write.warp, write.lane,        writer, clock,
-        write.pc, where,       write.offset + at, 4,      write.heard ? write.heard.get() : &none};
+    const Access access{*this,      *write.warp,
+                        write.lane, writer,
+                        clock,      write.pc,
+                        where,      write.offsets[at / part] + at % part,
+                        4,          write.heard ? write.heard.get() : &none};
     each_cell(where, access.offset, 4, [&](Cell& cell) {
       check_writer(access, cell, "an asynchronous write");
       if (cell.atomics != 0)

@@ -205,13 +205,15 @@ HeardPtr Grid::told_by(Warp& warp, uint32_t lanes) {
     if ((lanes >> lane & 1) == 0) continue;
     for (uint32_t other = 0; other < lanes_of_warp; ++other)
       latest[other] = std::max(latest[other], warp.known[lane][other]);
-    latest[lane] = std::max(latest[lane], warp.clock[lane] + 1);
+    // All that the lane did until now, and nothing that it does from now on.
+    latest[lane] = block.counter + 1;
     if (warp.fences) acquired = joined(acquired, warp.fences->acquired[lane]);
   }
   for (uint32_t lane = 0; lane < lanes_of_warp; ++lane) {
     if (latest[lane] > block.base) own->threads.emplace_back(warp.thread(lane), latest[lane]);
-    if (lanes >> lane & 1) warp.clock[lane] = ++block.counter;
+    if (lanes >> lane & 1) warp.clock[lane] = block.counter + 1;
   }
+  ++block.counter;
   own->blocks.emplace_back(block.index, block.base);
   return joined(joined(own, block.heard), acquired);
 }
