@@ -2,6 +2,7 @@
 #include "codegen/targets/cuda/machine.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <limits>
 #include <string>
@@ -76,11 +77,18 @@ std::optional<TensorCost> tensor_cost(Factors factors) {
   return std::nullopt;
 }
 
+int64_t Gpu::clusters_at_a_time(int64_t blocks) const {
+  const int known = clusters[size_t(std::countr_zero(uint64_t(blocks)))];
+  const int64_t most = multiprocessors / blocks;
+  return std::max<int64_t>(known == 0 ? most : std::min<int64_t>(known, most), 1);
+}
+
 Gpu gpu_of(std::string_view architecture) {
   Gpu gpu;
   if (!architecture.empty()) gpu.capability = number_of(architecture);
   const auto with = [&](int multiprocessors, int64_t shared_kib) {
     gpu.multiprocessors = multiprocessors;
+    gpu.clusters = {};
     gpu.shared_bytes = shared_kib << 10;
     return gpu;
   };

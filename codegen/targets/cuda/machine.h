@@ -49,7 +49,14 @@ struct Gpu {
   double memory_latency_us = 0.6;  ///< of a load from the second-level cache that nothing hides
   double barrier_us = 1.3;         ///< a barrier of all blocks
   double cluster_barrier_us = 0.35;  ///< a barrier of the blocks of a cluster
+  /// How many clusters run at a time whose blocks take a multiprocessor each, by the logarithm of
+  /// their size; 0: unknown. A cluster lies within a part of the chip, so that fewer fit than
+  /// multiprocessors would suffice for. Those of 8 and 16 were measured on an H200; those of 2 and
+  /// 4 are estimates.
+  std::array<int, 5> clusters{132, 66, 32, 15, 7};
 
+  /// How many clusters of 1, 2, 4, 8 or 16 blocks run at a time.
+  int64_t clusters_at_a_time(int64_t blocks) const;
   /// Whether blocks can be launched in clusters.
   bool has_clusters() const { return capability >= 90; }
 };

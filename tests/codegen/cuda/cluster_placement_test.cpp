@@ -6,6 +6,7 @@
 
 #include <cstdio>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <regex>
 
@@ -227,13 +228,45 @@ TEST_F(Clusters, HandNothingOnToAProductOfNoTerms) {
 
 TEST_F(Clusters, AreChosenWhereMatricesFitThemAndTheGpuHasThem) {
   const GraphPtr graph = wide_layer({"lstm", 30, 128, 256}, Derivatives::with);
-  EXPECT_EQ(clustered_loops(graph, {}, std::nullopt).size(), 2u);
+  cuda::Gpu all;
+  all.clusters = {};
+  EXPECT_EQ(clustered_loops(graph, all, std::nullopt).size(), 2u);
+  // The derivative takes 16 clusters of eight blocks, of which an H200 runs 15 at a time.
+  const std::vector<cuda::Launch> loops = clustered_loops(graph, {}, std::nullopt);
+  ASSERT_EQ(loops.size(), 1u);
+  EXPECT_EQ(loops[0].placement->rounds({}), 1);
+  EXPECT_EQ(cuda::Gpu().clusters_at_a_time(8), 15);
+  EXPECT_EQ(cuda::Gpu().clusters_at_a_time(16), 7);
   cuda::Gpu old;
   old.capability = 89;
   EXPECT_EQ(clustered_loops(graph, old, std::nullopt).size(), 0u);
   // A barrier of a cluster that costs as much as any other is no reason.
   const GraphPtr large = wide_layer({"lstm", 30, 128, 512}, Derivatives::with);
   EXPECT_EQ(clustered_loops(large, {}, std::nullopt).size(), 0u);
+}
+
+/// A device that runs other numbers of clusters at a time than the table says is asked, and what it
+/// says is known to later compilations.
+TEST_F(Clusters, TheDeviceIsAskedHowManyRunAtATime) {
+  const GraphPtr graph = wide_layer({"lstm", 3, 128, 256}, Derivatives::with);
+  const auto clusters = [&](const char* limit) {
+    setenv("GRAPHC_MOCK_CLUSTERS", limit, 1);
+    CompileReport report;
+    CompileOptions options;
+    options.cuda.least_tried_work = std::numeric_limits<int64_t>::max();  // by the model alone
+    compile(graph, targets::cuda, options, report);
+    std::string found;
+    for (const Remark& remark : report.remarks) {
+      const size_t at = remark.text.find(" clusters of ");
+      if (at != std::string::npos) found += remark.text.substr(0, at + 14) + "; ";
+    }
+    return found;
+  };
+  // Of another number of multiprocessors, so that no other test knows it.
+  setenv("GRAPHC_MOCK_MULTIPROCESSORS", "131", 1);
+  EXPECT_EQ(clusters("16"), "8 clusters of 8; ");
+  EXPECT_EQ(clusters("16"), "16 clusters of 8; 16 clusters of 8; ");
+  EXPECT_EQ(clusters("4"), "");
 }
 
 TEST_F(Clusters, AreRefusedBelowSm90) {

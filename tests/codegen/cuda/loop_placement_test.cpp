@@ -70,11 +70,13 @@ std::vector<Literal> results_of(const GraphPtr& graph, const std::vector<Literal
   return results;
 }
 
-/// Every placement gives the bits that streaming gives.
+/// Every placement gives the bits that streaming gives. On tensor cores clusters sum in another
+/// order (counted_exchange_test.cpp).
 std::vector<Literal> expect_same_bits(const GraphPtr& graph, const std::vector<Literal>& inputs,
                                       Precision precision = Precision::f32) {
   std::vector<Literal> wanted;
   for (const Placement placement : kPlacements) {
+    if (placement == Placement::cluster && precision != Precision::f32) continue;
     SCOPED_TRACE(name_of(placement));
     std::vector<Literal> found = results_of(graph, inputs, placement, precision);
     if (wanted.empty()) wanted = found;

@@ -97,8 +97,7 @@ void Schedule::leave_cluster(Warp& warp, uint32_t lanes, uint32_t pc) {
   cluster.left += unsigned(std::popcount(lanes));
 }
 
-void Grid::on_remote(Warp& warp, uint32_t lane, const Allocation& where, uint32_t pc) {
-  Block& other = *where.block;
+void Grid::check_reach(const Warp& warp, uint32_t lane, const Block& other, uint32_t pc) const {
   if (other.cluster != warp.block->cluster)
     fail(warp, lane, pc, "an access to shared memory of a block of another cluster");
   if (other.left == other.threads)
@@ -108,7 +107,11 @@ void Grid::on_remote(Warp& warp, uint32_t lane, const Allocation& where, uint32_
     fail(warp, lane, pc,
          fmt::format("an access to shared memory of {}, which may not have begun",
                      block_name(other.index)));
-  other.remote[warp.thread(lane)] = {warp.clock[lane], pc};
+}
+
+void Grid::on_remote(Warp& warp, uint32_t lane, const Allocation& where, uint32_t pc) {
+  check_reach(warp, lane, *where.block, pc);
+  where.block->remote[warp.thread(lane)] = {warp.clock[lane], pc};
 }
 
 /// Whatever one of the block's threads has heard of was before the block ended.

@@ -26,6 +26,7 @@ enum class Control : uint8_t {
   barrier,         ///< waits for all threads of the block, then operation for each warp
   collective,      ///< waits for the lanes that `a` names, then operation for all of them
   poll,            ///< operation; a thread that goes on finding the same may wait for a change
+  poll_mbarrier,   ///< the same of an mbarrier, whose address is in Warp::polled
   cluster_arrive,  ///< the threads have come to the barrier of their cluster, and go on
   cluster_wait,    ///< waits until all threads of the cluster have come
 };

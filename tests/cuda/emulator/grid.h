@@ -4,7 +4,9 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -67,6 +69,7 @@ struct Warp {
   uint32_t known_at = 0;
   std::unique_ptr<Fences> fences;
   std::array<Poll, lanes_of_warp> polls{};
+  std::array<uint64_t, lanes_of_warp> polled{};  ///< addresses, of Control::poll_mbarrier
   Allocation local;
   std::unique_ptr<std::byte[]> frame_memory, local_memory;
 
@@ -83,6 +86,22 @@ struct RemoteAccess {
   uint32_t clock = 0, pc = 0;
 };
 
+/// An mbarrier in shared memory. A phase ends when all arrivals have come, and as many bytes as
+/// they said to expect.
+struct Mbarrier {
+  uint32_t wanted = 0, pending = 0;  ///< arrivals of a phase, and those that have not come
+  int64_t bytes = 0;                 ///< expected and not there yet; negative: more than expected
+  int64_t came = 0;                  ///< bytes, in this phase
+  uint64_t phase = 0;
+  uint32_t by = 0, clock = 0;  ///< the thread that initialised it, and when
+  bool is_fenced = false;      ///< whether other blocks may use it, once they have heard of it
+  /// Whoever is told of a phase has heard of all accesses of the asynchronous writes that it
+  /// counted. They count as those of a thread of their own, so that nobody else hears of them.
+  uint32_t writer = 0, writes = 0;
+  std::set<HeardPtr> gathered;  ///< from this phase
+  HeardPtr told;                ///< from those that are over
+};
+
 struct Block {
   uint32_t index = 0;
   unsigned at[3] = {0, 0, 0};
@@ -97,6 +116,23 @@ struct Block {
   std::unique_ptr<std::byte[]> shared_memory;
   Cluster* cluster = nullptr;
   std::unordered_map<uint32_t, RemoteAccess> remote;  ///< to `shared`, by thread of the grid
+  std::map<uint64_t, Mbarrier> mbarriers;             ///< by their offset in `shared`
+  /// By thread: its accesses up to that clock are ordered before asynchronous copies.
+  std::unordered_map<uint32_t, uint32_t> fenced;
+};
+
+/// Writes into the shared memory of a block of the cluster that are on their way: those of lanes
+/// that did the same instruction, which arrive together.
+struct AsynchronousWrite {
+  Block* to = nullptr;
+  uint64_t mbarrier = 0;          ///< in the block's shared memory
+  std::vector<uint64_t> offsets;  ///< the same; the bytes are of equal parts
+  std::vector<std::byte> bytes;
+  Block* from = nullptr;  ///< of a copy: whose shared memory is read
+  uint64_t source = 0;    ///< and where
+  Warp* warp = nullptr;   ///< whose lane began it
+  uint32_t lane = 0, thread = 0, pc = 0;
+  HeardPtr heard;  ///< by that thread
 };
 
 /// Blocks that are resident together and reach each other's shared memory. Without clusters, one.
@@ -109,9 +145,10 @@ struct Cluster {
   HeardPtr coming, came;
 };
 
-/// In a list of Accesses: a block and the latest clock of its accesses.
+/// In a list of Accesses: a block, or lanes of a warp, and the latest clock of their accesses.
 struct Reader {
-  uint32_t next = 0, block = 0, clock = 0, pc = 0;
+  uint32_t next = 0, who = 0, clock = 0, pc = 0;
+  uint32_t lanes = 0;  ///< of a warp; 0: of a block
 };
 
 /// Draws that depend on the seed alone.
@@ -145,6 +182,8 @@ struct Grid {
   std::unordered_map<uint64_t, HeardPtr> released;  ///< by atomics, at an address
   uint64_t version = 1;                             ///< of what is polled
   std::vector<uint64_t> changed;  ///< addresses, since parked threads were looked at
+  std::vector<AsynchronousWrite> on_the_way;
+  std::vector<std::string> writers;  ///< names of what wrote asynchronously (Mbarrier::writer)
 
   /// The memory at an address, as the warp sees it; null: there is none.
   Allocation* lookup(Warp& warp, uint64_t address);
@@ -159,6 +198,12 @@ struct Grid {
   void on_atomic(Warp& warp, uint32_t lane, Allocation& where, uint64_t offset, uint32_t bytes,
                  uint32_t pc, Atomic what);
 
+  /// The same of an asynchronous write, by a thread `writer` that is none of the grid's.
+  void on_asynchronous_write(const AsynchronousWrite& write, uint32_t writer, uint32_t clock);
+  /// A lane reads these bytes for an asynchronous copy.
+  void on_copied(Warp& warp, uint32_t lane, Allocation& where, uint64_t offset, uint32_t bytes,
+                 uint32_t pc);
+
   // synchronize.cpp: what threads tell each other
   void synchronize_block(Block& block);
   void synchronize_lanes(Warp& warp, uint32_t lanes);
@@ -171,14 +216,26 @@ struct Grid {
   void relaxed_load(Warp& warp, uint32_t lane, uint64_t address);
   void relaxed_update(Warp& warp, uint32_t lane, uint64_t address);
   void fence(Warp& warp, uint32_t lane);
+  /// What these lanes, which do something together, have heard of, themselves included.
+  HeardPtr told_by(Warp& warp, uint32_t lanes);
+  void hear(Warp& warp, uint32_t lanes, const HeardPtr& told);
   bool heard_of_thread(const Warp& warp, uint32_t lane, uint32_t thread, uint32_t clock) const;
   bool heard_of_block(const Warp& warp, uint32_t lane, uint32_t block, uint32_t clock) const;
 
   // cluster.cpp
   /// An access to the shared memory of another block: it has begun, and is not done.
   void on_remote(Warp& warp, uint32_t lane, const Allocation& where, uint32_t pc);
+  /// Throws if the block may not have begun, or is done.
+  void check_reach(const Warp& warp, uint32_t lane, const Block& other, uint32_t pc) const;
   /// Throws if somebody may still access the shared memory of a block whose threads are done.
   void check_remote(const Block& block, const Warp& warp, uint32_t lane, uint32_t pc) const;
+
+  // asynchronous.cpp
+  /// Does one of the asynchronous writes, any.
+  void deliver();
+  /// Throws if a block whose threads are done has asynchronous writes to come, or has received too
+  /// few or too many.
+  void check_mbarriers(const Block& block, const Warp& warp, uint32_t lane, uint32_t pc) const;
 
   std::string thread_name(uint32_t thread) const;  ///< "block (0,0,0) thread (3,0,0)"
   std::string block_name(uint32_t block) const;

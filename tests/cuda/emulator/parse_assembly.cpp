@@ -49,6 +49,19 @@ class PtxText {
     if (!rest_.empty()) fail("one instruction");
   }
 
+  /// The word that comes next, if it is this one.
+  void want_word(std::string_view word) {
+    skip();
+    if (rest_.starts_with(word))
+      rest_.remove_prefix(word.size());
+    else
+      fail(fmt::format("'{}'", word));
+  }
+  bool begins_block() {
+    skip();
+    return rest_.starts_with('{');
+  }
+
  private:
   void skip() { rest_.remove_prefix(std::min(rest_.find_first_not_of(' '), rest_.size())); }
   void fail(const std::string& wanted) {
@@ -59,19 +72,43 @@ class PtxText {
   std::string fault_;
 };
 
+void group_of(PtxText& text, const PtxGroup& group, std::vector<int>& order) {
+  if (group.in_braces) text.want('{');
+  if (group.in_brackets) text.want('[');
+  for (int i = 0; i < group.count; ++i) {
+    if (i > 0) text.want(',');
+    order.push_back(text.operand());
+  }
+  if (group.in_brackets) text.want(']');
+  if (group.in_braces) text.want('}');
+}
+
+/// The name of the predicate of an instruction that writes one, which is written as a block:
+/// { .reg .pred done; INSTRUCTION done, ...; selp.u32 %0, 1, 0, done; }
+constexpr std::string_view predicate = "done";
+
 /// The operands of the instruction, in its order.
 std::vector<int> operands_of(PtxText& text, const PtxInstruction& ptx) {
   std::vector<int> order;
+  bool is_first =
+      ptx.result == PtxInstruction::Result::first || ptx.result == PtxInstruction::Result::none;
+  if (ptx.result == PtxInstruction::Result::ignored) text.want('_');
+  if (ptx.result == PtxInstruction::Result::predicate) text.want_word(predicate);
   for (const PtxGroup& group : ptx.groups) {
-    if (&group != ptx.groups.data()) text.want(',');
-    if (group.in_braces) text.want('{');
-    for (int i = 0; i < group.count; ++i) {
-      if (i > 0) text.want(',');
-      order.push_back(text.operand());
-    }
-    if (group.in_braces) text.want('}');
+    if (ptx.result == PtxInstruction::Result::predicate && &group == ptx.groups.data()) continue;
+    if (!is_first) text.want(',');
+    is_first = false;
+    group_of(text, group, order);
   }
   text.want(';');
+  if (ptx.result == PtxInstruction::Result::predicate) {
+    text.want_word("selp.u32");
+    std::vector<int> result;
+    group_of(text, ptx.groups[0], result);
+    text.want_word(fmt::format(", 1, 0, {};", predicate));
+    text.want('}');
+    order.insert(order.begin(), result.begin(), result.end());
+  }
   text.end();
   return order;
 }
@@ -109,6 +146,8 @@ StatementPtr Parser::assembly() {
   const Position at = peek().position;
   const std::string written = assembly_text();
   PtxText text(written);
+  const bool in_block = text.begins_block();
+  if (in_block) text.want_word(fmt::format("{{ .reg .pred {}; ", predicate));
   const std::string_view name = text.name();
   result->ptx = ptx_named(name);
   if (result->ptx == nullptr)
@@ -116,7 +155,9 @@ StatementPtr Parser::assembly() {
   std::vector<std::string> constraints;
   for (const bool is_written : {true, false}) {
     want(":");
-    if (!result->ptx->groups.empty()) assembly_operands(is_written, *result, constraints);
+    const size_t written_operands = result->ptx->results();
+    if (is_written ? written_operands > 0 : result->ptx->operands() > written_operands)
+      assembly_operands(is_written, *result, constraints);
   }
   if (result->ptx->orders_memory) {
     want(":");
@@ -125,6 +166,10 @@ StatementPtr Parser::assembly() {
   }
   want(")");
   want(";");
+  if (in_block != (result->ptx->result == PtxInstruction::Result::predicate))
+    fail(at, fmt::format("{}: {}", name,
+                         in_block ? "found a block, wanted one instruction"
+                                  : "found no block, wanted one that declares its predicate"));
   result->order = operands_of(text, *result->ptx);
   std::string fault = text.fault();
   if (fault.empty()) fault = fault_of(*result->ptx, result->order, constraints);

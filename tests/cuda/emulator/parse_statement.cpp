@@ -194,6 +194,13 @@ void Parser::shared_variable(Symbol& symbol) {
 void Parser::dynamic_shared() {
   want("extern");
   want("__shared__");
+  // It begins at a multiple of 16.
+  if (take_if("__align__")) {
+    want("(");
+    const std::optional<int64_t> alignment = known_integer(*conditional());
+    if (!alignment || *alignment > 16) refuse("an alignment of 16 bytes at most");
+    want(")");
+  }
   if (!current_->is_kernel) refuse("shared memory declared in kernels only");
   bool is_const = false;
   Type type = type_words(&is_const);

@@ -112,16 +112,20 @@ size_t PtxInstruction::operands() const {
 }
 
 const PtxInstruction* ptx_named(std::string_view name) {
-  for (const PtxInstruction& one : table)
-    if (one.name == name) return &one;
+  for (const auto& part : {std::span<const PtxInstruction>(table), asynchronous_instructions()}) {
+    for (const PtxInstruction& one : part)
+      if (one.name == name) return &one;
+  }
   return nullptr;
 }
 
 std::string ptx_names() {
   std::string names;
-  for (const PtxInstruction& one : table) {
-    if (!names.empty()) names += ", ";
-    names += one.name;
+  for (const auto& part : {std::span<const PtxInstruction>(table), asynchronous_instructions()}) {
+    for (const PtxInstruction& one : part) {
+      if (!names.empty()) names += ", ";
+      names += one.name;
+    }
   }
   return names;
 }

@@ -14,19 +14,29 @@ struct PtxGroup {
   char type = 'r';  ///< as the constraint of inlined assembly: r and l 32 and 64 bits, f a float
   int count = 1;
   bool in_braces = false;
+  bool in_brackets = false;  ///< an address
 };
 
 struct PtxInstruction {
   std::string_view name;
-  std::span<const PtxGroup> groups;  ///< the first is what it writes; none: it has no operands
+  std::span<const PtxGroup> groups;  ///< none: it has no operands
   /// a: all lanes of a warp; b: the first of what it reads, the others of its width in the
   /// registers behind it; c: the last.
   Operation operation = nullptr;
   Control control = Control::plain;
   /// Orders what the thread does in memory: the text has to say so to the compiler.
   bool orders_memory = false;
+  enum class Result : uint8_t {
+    first,      ///< the first group is what it writes
+    none,       ///< it writes no register
+    ignored,    ///< the same; the text has `_` for what it would write
+    predicate,  ///< as `first`, of an instruction that writes a predicate: the text declares it and
+                ///< selects 1 or 0 by it
+  };
+  Result result = Result::first;
 
-  size_t results() const { return groups.empty() ? 0 : size_t(groups[0].count); }
+  bool writes() const { return result == Result::first || result == Result::predicate; }
+  size_t results() const { return groups.empty() || !writes() ? 0 : size_t(groups[0].count); }
   size_t operands() const;  ///< results included
 };
 
@@ -34,6 +44,9 @@ struct PtxInstruction {
 const PtxInstruction* ptx_named(std::string_view name);
 /// All names, in words.
 std::string ptx_names();
+
+/// asynchronous.cpp: mbarriers, and what is counted by them.
+std::span<const PtxInstruction> asynchronous_instructions();
 
 /// ptx.cpp: where in the shared memory of the cluster's block c lies what lies at b in the own
 /// block's.

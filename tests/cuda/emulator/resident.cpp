@@ -127,6 +127,8 @@ void Schedule::start(Block& block, uint32_t index) {
   block.counter = block.base = 1;
   block.heard.reset();
   block.remote.clear();
+  block.mbarriers.clear();
+  block.fenced.clear();
   block.arrived = block.left = 0;
   std::memset(block.shared.valid.get(), 0, block.shared.size);
   block.shared.generation = next_generation();

@@ -14,7 +14,14 @@ void Schedule::enlist(Warp& warp) {
 
 void Schedule::run() {
   while (unfinished_ > 0) {
-    if (ready_.empty()) wake(true);
+    // What is on its way arrives at any time, and when all wait.
+    if (!grid_.on_the_way.empty() && (ready_.empty() || (grid_.draw.bits() & 3) == 0))
+      grid_.deliver();
+    if (!grid_.changed.empty()) wake(false);
+    if (ready_.empty()) {
+      if (grid_.on_the_way.empty()) wake(true);
+      continue;
+    }
     const uint32_t at = grid_.draw.below(uint32_t(ready_.size()));
     Warp& warp = *ready_[at];
     turn(warp);
@@ -123,6 +130,7 @@ uint32_t Schedule::go(Warp& warp, Group group, uint32_t most) {
         branch(warp, group, one);
         break;
       case Control::poll:
+      case Control::poll_mbarrier:
         warp.unchanged = 0;
         one.operation(warp, one, group.lanes);
         group.lanes &= ~park(warp, warp.unchanged, group.pc);

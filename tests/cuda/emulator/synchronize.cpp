@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What threads tell each other by barriers, fences, releases and acquires.
 #include <algorithm>
+#include <bit>
 
 #include "tests/cuda/emulator/grid.h"
 
@@ -192,6 +193,42 @@ void Grid::relaxed_update(Warp& warp, uint32_t lane, uint64_t address) {
   if (!warp.fences || !warp.fences->released[lane]) return;
   HeardPtr& at = released[address];
   at = joined(at, warp.fences->released[lane]);
+}
+
+HeardPtr Grid::told_by(Warp& warp, uint32_t lanes) {
+  Block& block = *warp.block;
+  auto own = std::make_shared<Heard>();
+  known_row(warp, 0);
+  std::array<uint32_t, lanes_of_warp> latest{};
+  HeardPtr acquired;
+  for (uint32_t lane = 0; lane < lanes_of_warp; ++lane) {
+    if ((lanes >> lane & 1) == 0) continue;
+    for (uint32_t other = 0; other < lanes_of_warp; ++other)
+      latest[other] = std::max(latest[other], warp.known[lane][other]);
+    // All that the lane did until now, and nothing that it does from now on.
+    latest[lane] = block.counter + 1;
+    if (warp.fences) acquired = joined(acquired, warp.fences->acquired[lane]);
+  }
+  for (uint32_t lane = 0; lane < lanes_of_warp; ++lane) {
+    if (latest[lane] > block.base) own->threads.emplace_back(warp.thread(lane), latest[lane]);
+    if (lanes >> lane & 1) warp.clock[lane] = block.counter + 1;
+  }
+  ++block.counter;
+  own->blocks.emplace_back(block.index, block.base);
+  return joined(joined(own, block.heard), acquired);
+}
+
+void Grid::hear(Warp& warp, uint32_t lanes, const HeardPtr& told) {
+  // Lanes that have heard the same share it.
+  HeardPtr before, now;
+  for (uint32_t rest = lanes; rest != 0; rest &= rest - 1) {
+    HeardPtr& acquired = *acquired_by(warp, uint32_t(std::countr_zero(rest)));
+    if (now == nullptr || acquired != before) {
+      before = acquired;
+      now = joined(acquired, told);
+    }
+    acquired = now;
+  }
 }
 
 void Grid::fence(Warp& warp, uint32_t lane) {

@@ -115,13 +115,16 @@ void Schedule::leave(Warp& warp, uint32_t lanes, uint32_t pc) {
   if (block.left < block.threads) return;
   --unfinished_;
   grid_.check_remote(block, warp, first_of(lanes), pc);
+  grid_.check_mbarriers(block, warp, first_of(lanes), pc);
   // The warp's turn is not over: its flags are as the next block's threads want them.
   if (block.cluster->left == block.cluster->threads) start_next(*block.cluster);
 }
 
 /// Parks those that found the same as when they were here last, with no change in between.
 uint32_t Schedule::park(Warp& warp, uint32_t lanes, uint32_t pc) {
-  const uint64_t* address = warp.slot<uint64_t>(grid_.program.code[pc].a);
+  const Instruction& one = grid_.program.code[pc];
+  const uint64_t* address =
+      one.control == Control::poll_mbarrier ? warp.polled.data() : warp.slot<uint64_t>(one.a);
   uint32_t result = 0;
   for (uint32_t rest = lanes; rest != 0; rest &= rest - 1) {
     const uint32_t lane = first_of(rest);

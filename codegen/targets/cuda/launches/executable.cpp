@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "codegen/step/run_table.h"
+#include "codegen/targets/cuda/launches/device_figures.h"
 #include "codegen/targets/cuda/launches/finite_checks.h"
 #include "codegen/targets/cuda/loops/loop_kernel.h"
 #include "codegen/targets/cuda/machine.h"
@@ -28,16 +29,6 @@ std::string largest_buffers(const Plan& plan) {
   return text;
 }
 
-/// The properties of the device, as far as code of that architecture can use them.
-Gpu gpu_of_device(const Device& device, const std::string& architecture) {
-  Gpu gpu;
-  gpu.capability = std::min(device.properties().major * 10 + device.properties().minor,
-                            cuda::gpu_of(architecture).capability);
-  gpu.multiprocessors = device.properties().multiprocessors;
-  gpu.shared_bytes = int64_t(device.properties().shared_per_block_optin);
-  return gpu;
-}
-
 /// Alignment of the values in a transfer: that of separate allocations.
 constexpr size_t kTransferAlignment = 256;
 
@@ -56,9 +47,6 @@ unsigned patience_of(const DeviceProperties& properties) {
 void copy_bytes(std::byte* to, const std::byte* from, int64_t bytes) {
   if (bytes > 0) std::memcpy(to, from, size_t(bytes));
 }
-
-/// Maximum blocks of a cluster that every device with clusters supports.
-constexpr unsigned kPortableCluster = 8;
 
 size_t aligned(size_t bytes) {
   return (bytes + kTransferAlignment - 1) / kTransferAlignment * kTransferAlignment;
@@ -88,16 +76,20 @@ void GpuExecutable::prepare(const CompileOptions& options, const CodeOptions& co
                             CompileReport& report, Merging merging) {
   stream_ = std::make_shared<Stream>(device_);
   report.lap(&CompileReport::allocate_s);
-  launches_ = make_launches(plan_, gpu_of_device(*device_, code.architecture),
-                            options.cuda.placement, merging, alternatives_of(options.cuda));
   checks_finite_ = options.cuda.check_finite;
-  if (checks_finite_) {
-    std::vector<DType> types;
-    for (const Argument& state : signature().states) types.push_back(state.type.dtype);
-    finite_checks_ = finite_checks(plan_, types, launches_);
+  Gpu gpu = gpu_of_device(*device_, code.architecture);
+  for (bool is_placed = false; !is_placed;) {
+    launches_ =
+        make_launches(plan_, gpu, options.cuda.placement, merging, alternatives_of(options.cuda));
+    if (checks_finite_) {
+      std::vector<DType> types;
+      for (const Argument& state : signature().states) types.push_back(state.type.dtype);
+      finite_checks_ = finite_checks(plan_, types, launches_);
+    }
+    report.lap(&CompileReport::emit_s);
+    kernels_ = load_kernels(device_, launches_.kernels, code, report);
+    is_placed = !ask_for_clusters(*device_, launches_, kernels_, gpu);
   }
-  report.lap(&CompileReport::emit_s);
-  kernels_ = load_kernels(device_, launches_.kernels, code, report);
   allocate();
   report.lap(&CompileReport::allocate_s);
   prepare_libraries(options, Choices(code.files), report);

@@ -15,8 +15,8 @@ namespace {
 class OwnedFootprint {
  public:
   OwnedFootprint(const LoopNests& nests, const std::vector<Owner>& owners,
-                 const std::vector<Exchange>& exchanges)
-      : plan_(*nests.plan), owners_(owners), exchanges_(exchanges) {
+                 const std::vector<Exchange>& exchanges, Ordered ordered)
+      : plan_(*nests.plan), owners_(owners), exchanges_(exchanges), ordered_(ordered) {
     for (const Exchange& each : exchanges)
       terms_.push_back(nests.nests[each.nest]->products[each.product].panels.k);
   }
@@ -42,7 +42,8 @@ class OwnedFootprint {
  private:
   void add(const Record& record, size_t nest, const Position& position, int depth,
            std::optional<int64_t> slot) {
-    for (size_t i = 0; i < exchanges_.size(); ++i) exchange(nest, int(i), slot);
+    for (size_t i = 0; i < exchanges_.size() && ordered_ == Ordered::by_barriers; ++i)
+      exchange(nest, int(i), slot);
     for (PlacedAccess& access : footprint_of(plan_, record, position, depth)) {
       if (access.operand == Access::Operand::left && is_exchanged(nest, size_t(access.index)))
         continue;
@@ -98,6 +99,7 @@ class OwnedFootprint {
   const Plan& plan_;
   const std::vector<Owner>& owners_;
   const std::vector<Exchange>& exchanges_;
+  const Ordered ordered_;
   std::vector<int64_t> terms_;  ///< for each of exchanges_
   std::vector<PlacedAccess> found_;
 };
@@ -153,14 +155,15 @@ bool is_invariant(const LoopNests& nests, const CallProduct& product) {
 }
 
 std::vector<bool> barriers_of(const LoopNests& nests, const std::vector<Owner>& owners,
-                              int64_t groups, const std::vector<Exchange>& exchanges) {
+                              int64_t groups, const std::vector<Exchange>& exchanges,
+                              Ordered ordered) {
   SharedLoop shared{.plan = *nests.plan,
                     .loop = {},
                     .position = nests.position,
                     .depth = nests.depth,
                     .workers = int(groups),
                     .ownership = Ownership::indices,
-                    .footprint = OwnedFootprint(nests, owners, exchanges)};
+                    .footprint = OwnedFootprint(nests, owners, exchanges, ordered)};
   shared.loop.steps = nests.loop->steps;
   shared.loop.reverse = nests.loop->reverse;
   for (size_t i = 0; i < owners.size(); ++i) {

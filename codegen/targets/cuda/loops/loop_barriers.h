@@ -58,11 +58,15 @@ struct Exchange {
   std::vector<HandedStore> stores;
 };
 
+/// What orders accesses to exchanged operands: barriers, or the exchange itself (counted_loop.h).
+enum class Ordered : uint8_t { by_barriers, by_exchange };
+
 /// The nests after which all blocks of a group of rows wait for each other, if `groups` blocks
 /// share the columns of its rows (step/barriers.h). Rows are private to their blocks
 /// (LoopCall::private_rows), or every block has all of them. An exchanged operand (loop_exchange.h)
 /// is read from its exchange memory, and written there as well.
 std::vector<bool> barriers_of(const LoopNests& nests, const std::vector<Owner>& owners,
-                              int64_t groups, const std::vector<Exchange>& exchanges = {});
+                              int64_t groups, const std::vector<Exchange>& exchanges = {},
+                              Ordered ordered = Ordered::by_barriers);
 
 }  // namespace graphc::core::cuda

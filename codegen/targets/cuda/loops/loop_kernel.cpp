@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "codegen/targets/cuda/loops/barrier_text.h"
+#include "codegen/targets/cuda/loops/counted_text.h"
+#include "codegen/targets/cuda/loops/loop_contents.h"
 #include "codegen/targets/cuda/loops/owned_ranges.h"
 #include "codegen/targets/cuda/text/scalar_text.h"
 #include "ir/error.h"
@@ -17,18 +19,12 @@ namespace graphc::core::cuda {
 namespace {
 
 constexpr unsigned kLoopThreads = 256;
+constexpr std::string_view kCountedComment =
+    "Each block owns columns of its cluster's rows; blocks count what they receive of each other";
 /// Static shared memory of a block of a streamed loop.
 constexpr int64_t kSharedOfLoop = 48 << 10;
 /// More blocks than any GPU runs at a time; the actual number is known when the kernel is loaded.
 constexpr int64_t kMostLoopBlocks = 4096;
-
-/// A nest of the body with its parameters, whose names are unique among the nests.
-struct LoopNest {
-  const NestCall* call = nullptr;
-  const NestProgram* program = nullptr;
-  std::vector<Parameter> parameters;
-  Grid grid;  ///< as in a separate launch
-};
 
 class LoopText {
  public:
@@ -73,13 +69,16 @@ class LoopText {
           calls_, placement_,
           [&](const std::string& what, int64_t number) { add_number(what, number); }, before_);
     for (const ExchangedOperand& operand : placement_.exchanged) add_exchange(operand);
+    if (is_counted()) internal::write_counted_beginning(before_, *placement_.counted);
     steps.open("for (long long iteration = 0; iteration < steps; ++iteration)");
     steps.line("const long long step = {};", loop_.reverse ? "steps - 1 - iteration" : "iteration");
     for (size_t i = 0; i < nests_.size(); ++i) write_nest(steps, i);
     steps.close();
-    for (const ResidentMatrix& matrix : placement_.resident) write_resident(matrix);
-    for (const ExchangedOperand& operand : placement_.exchanged) write_exchange(operand);
-    if (!placement_.exchanged.empty()) {
+    for (const ResidentMatrix& matrix : placement_.resident)
+      add_number(placement_.nests[matrix.nest].form.resident_name(matrix.product) + "_at",
+                 matrix.offset);
+    if (!is_streamed()) LoopContents(placement_, *ranges_, nests_, bases_).write(before_);
+    if (!placement_.exchanged.empty() || is_counted()) {
       before_.line("cluster_barrier();");
       // A block must not exit while others still write into its shared memory.
       if (placement_.stores_after_barriers()) steps.line("cluster_barrier();");
@@ -92,6 +91,7 @@ class LoopText {
  private:
   bool is_streamed() const { return placement_.placement == Placement::streamed; }
   bool is_in_clusters() const { return placement_.placement == Placement::cluster; }
+  bool is_counted() const { return placement_.counted != nullptr; }
 
   LoopKernel finish(std::string_view name, const std::string& text) {
     LoopKernel kernel;
@@ -105,8 +105,9 @@ class LoopText {
              ? std::string()
              : internal::store_to_all_text(placement_.cluster(),
                                            register_type_text(placement_.dtype))) +
+        (is_counted() ? internal::counted_functions(*placement_.counted) : std::string()) +
         fmt::format("// {}, all steps. {}.\n", in_comment(loop_.name),
-                    comment_of(placement_.placement)) +
+                    is_counted() ? kCountedComment : comment_of(placement_.placement)) +
         fmt::format("extern \"C\" __global__ void __launch_bounds__({}, 1) {}({}) {{\n",
                     kLoopThreads, name, fmt::join(listed_, ",")) +
         text + "}\n";
@@ -151,27 +152,10 @@ class LoopText {
     before_.line("const long long column_group = blockIdx.x % column_groups;");
     if (placement_.shared_bytes == 0) return;
     const bool has_staging =
-        placement_.staging * size_of(placement_.dtype) < placement_.shared_bytes;
+        !is_counted() && placement_.staging * size_of(placement_.dtype) < placement_.shared_bytes;
     if (has_staging) add_number("staging", placement_.staging);
-    before_.line("extern __shared__ {} shared[];", register_type_text(placement_.dtype));
-  }
-
-  /// Fills the shared memory that holds a matrix during all steps.
-  void write_resident(const ResidentMatrix& matrix) {
-    const LoopNest& nest = nests_[matrix.nest];
-    const NestForm& form = placement_.nests[matrix.nest].form;
-    const std::string resident = form.resident_name(matrix.product);
-    add_number(resident + "_at", matrix.offset);
-    before_.line("{0}* {1} = &shared[{1}_at];", register_type_text(placement_.dtype), resident);
-    before_.open_block();
-    ranges_->bring_columns(before_, matrix.nest);
-    for (const Parameter& parameter : nest.parameters) {
-      if (parameter.kind == ParameterKind::right && parameter.index == int(matrix.product))
-        before_.line("{} {} = {};", parameter.type, parameter.name, bases_.at(parameter.name));
-    }
-    before_.lines(
-        internal::resident_text(*nest.program, nest.parameters, form, int(matrix.product)));
-    before_.close();
+    before_.line("extern __shared__ {}{} shared[];", is_counted() ? "__align__(16) " : "",
+                 register_type_text(placement_.dtype));
   }
 
   std::string name_of(const Exchange& exchange) const {
@@ -201,17 +185,6 @@ class LoopText {
     }
   }
 
-  /// Writes the operand's content for the first step.
-  void write_exchange(const ExchangedOperand& operand) {
-    const Exchange& exchange = operand.exchange;
-    before_.open_block();
-    ranges_->bring(before_, exchange.nest);
-    before_.lines(internal::exchange_text(
-        *nests_[exchange.nest].program, nests_[exchange.nest].parameters,
-        placement_.nests[exchange.nest].form, int(exchange.product), exchange.next_step));
-    before_.close();
-  }
-
   /// Brings the exchanged operands that a nest reads and writes into scope.
   void bind_exchanges(TextWriter& text, size_t i) const {
     const auto bind_one = [&](std::string_view what, const std::string& name, bool other) {
@@ -233,6 +206,10 @@ class LoopText {
     for (const Parameter& parameter : nest.parameters) bind(text, parameter, i);
     if (is_streamed()) {
       share_out(text, i);
+    } else if (is_counted()) {
+      ranges_->bring(text, i);
+      text.lines(
+          internal::counted_nest_text(*placement_.counted, i, *nest.program, nest.parameters));
     } else {
       ranges_->bring(text, i);
       bind_exchanges(text, i);

@@ -123,6 +123,11 @@ bool LoopPlacement::stores_after_barriers() const {
   });
 }
 
+int64_t LoopPlacement::rounds(const Gpu& gpu) const {
+  const int64_t at_a_time = cluster() * gpu.clusters_at_a_time(cluster());
+  return (blocks() + at_a_time - 1) / at_a_time;
+}
+
 bool LoopPlacement::meets() const {
   return std::ranges::find(barrier_after, true) != barrier_after.end();
 }
@@ -134,13 +139,14 @@ std::string LoopPlacement::describe(const LoopNests& loop) const {
     return fmt::format("{} x {} blocks own rows x parts, with {} x {} of a matrix in registers",
                        row_groups, column_groups, matrix.first, matrix.second);
   std::set<std::string> names;
+  if (counted != nullptr) return text_of_clusters() + describe_counted(loop);
   for (const ResidentMatrix& resident_matrix : resident) {
     const Address& b = loop.nests[resident_matrix.nest]->products[resident_matrix.product].b;
     names.insert(loop.plan->buffers[size_t(b.buffer)].name);
   }
   std::string text =
       placement == Placement::cluster
-          ? fmt::format("{} clusters of {} blocks own rows x columns", row_groups, column_groups)
+          ? text_of_clusters()
           : fmt::format("{} x {} blocks own rows x columns", row_groups, column_groups);
   if (!resident.empty())
     text += fmt::format("; {} in shared memory ({} bytes a block)", fmt::join(names, ", "),
@@ -159,7 +165,28 @@ std::string LoopPlacement::describe(const LoopNests& loop) const {
   text += count == 0   ? "; no barrier"
           : count == 1 ? "; 1 barrier a step"
                        : fmt::format("; {} barriers a step", count);
+  if (count > 0 && !not_counted.empty()) text += ", since " + not_counted;
   return text;
+}
+
+std::string LoopPlacement::text_of_clusters() const {
+  return fmt::format("{} clusters of {} blocks own rows x columns", row_groups, column_groups);
+}
+
+std::string LoopPlacement::describe_counted(const LoopNests& loop) const {
+  std::set<std::string> right, left;
+  int kept = 0, all = 0;
+  for (const CountedProduct& product : counted->products) {
+    const CallProduct& call = loop.nests[product.nest]->products[product.product];
+    right.insert(loop.plan->buffers[size_t(call.b.buffer)].name);
+    left.insert(loop.plan->buffers[size_t(call.a.buffer)].name);
+    kept += product.in_registers * product.words_of_step;
+    all += product.steps_of_warp * product.words_of_step;
+  }
+  return fmt::format(
+      "; {} in registers ({} of {} words a lane) and shared memory ({} bytes a block); {} handed "
+      "on as fragments, counted in by mbarriers; no barrier",
+      fmt::join(right, ", "), kept, all, shared_bytes, fmt::join(left, ", "));
 }
 
 LoopPlacement place_loop(const LoopNests& nests, const Gpu& gpu, std::optional<Placement> wanted) {

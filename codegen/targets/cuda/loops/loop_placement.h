@@ -21,12 +21,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "codegen/targets/cuda/loops/counted_loop.h"
 #include "codegen/targets/cuda/loops/loop_barriers.h"
 #include "codegen/targets/cuda/machine.h"
 #include "codegen/targets/cuda/options.h"
@@ -67,7 +69,11 @@ struct LoopPlacement {
   std::vector<NestShare> nests;
   std::vector<bool> barrier_after;  ///< by nest
   std::vector<ResidentMatrix> resident;
-  std::vector<ExchangedOperand> exchanged;  ///< in clusters
+  std::vector<ExchangedOperand> exchanged;  ///< in clusters with barriers
+  /// In clusters that count what they exchange, and instead of `resident` and `exchanged`; null for
+  /// others, and then `not_counted` says of clusters why.
+  std::shared_ptr<const CountedLoop> counted;
+  std::string not_counted;
   int64_t staging = 0;       ///< offset, in elements, of the pieces of operands in shared memory
   int64_t shared_bytes = 0;  ///< per block
   DType dtype = DType::f32;  ///< of the data in shared memory
@@ -82,11 +88,18 @@ struct LoopPlacement {
   bool has_memory_barrier() const { return meets() && placement != Placement::cluster; }
   /// Whether blocks write into each other's shared memory after the last barrier of a step.
   bool stores_after_barriers() const;
+  /// How often the GPU is filled with its blocks: those that it does not hold run in further
+  /// rounds.
+  int64_t rounds(const Gpu& gpu) const;
   /// Blocks per cluster of its launch.
   int64_t cluster() const { return placement == Placement::cluster ? column_groups : 1; }
   /// "4 x 32 blocks own rows x columns; u.panels in shared memory (164864 bytes a block); 1 barrier
   /// a step".
   std::string describe(const LoopNests& nests) const;
+
+ private:
+  std::string text_of_clusters() const;
+  std::string describe_counted(const LoopNests& nests) const;
 };
 
 /// The placement with the shortest step by a model of the GPU: products at the rate at which

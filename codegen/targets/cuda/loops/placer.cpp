@@ -71,7 +71,10 @@ std::optional<LoopPlacement> Placer::place(Placement kind, int64_t row_groups,
     return std::nullopt;
   std::vector<Exchange> exchanges;
   for (const ExchangedOperand& each : p.exchanged) exchanges.push_back(each.exchange);
-  p.barrier_after = barriers_of(nests_, owners, column_groups, exchanges);
+  if (p.counted != nullptr)
+    p.barrier_after.assign(nests_.nests.size(), false);
+  else
+    p.barrier_after = barriers_of(nests_, owners, column_groups, exchanges);
   p.step_us = step_us(p);
   return p;
 }
@@ -162,7 +165,23 @@ bool Placer::lay_out_shared(LoopPlacement& p) const {
   return true;
 }
 
+bool Placer::count_exchange(LoopPlacement& p) const {
+  CountedPlan plan =
+      plan_counted(nests_, p, invariant_, gpu_.shared_bytes - kSharedKept - static_bytes(p));
+  p.not_counted = plan.reason;
+  if (!plan.loop) return false;
+  p.dtype = DType::f32;
+  p.shared_bytes = plan.loop->words * 4;
+  for (const CountedProduct& product : plan.loop->products) {
+    NestForm& form = p.nests[product.nest].form;
+    form.resident[product.product] = form.exchanged[product.product] = true;
+  }
+  p.counted = std::make_shared<const CountedLoop>(std::move(*plan.loop));
+  return true;
+}
+
 bool Placer::lay_out_cluster(LoopPlacement& p, const std::vector<Owner>& owners) const {
+  if (count_exchange(p)) return true;
   const auto invariant = size_t(std::ranges::count(invariant_, true));
   LoopPlacement with = p;
   add_exchanges(with, find_exchanges(nests_, owners));
@@ -290,9 +309,7 @@ double Placer::step_us(const LoopPlacement& p) const {
       us += tiles * product_us(program, product, call.products[product].panels.k, share.form,
                                share.form.resident[product], share.form.exchanged[product]);
   }
-  // Blocks beyond what the GPU holds run in further rounds.
-  const int64_t at_a_time = gpu_.multiprocessors / p.cluster() * p.cluster();
-  return us * double(rounded_up(p.blocks(), at_a_time) / at_a_time);
+  return us * double(p.rounds(gpu_));
 }
 
 double Placer::barrier_us(const LoopPlacement& p) const {

@@ -34,6 +34,8 @@ class Placer {
   bool lay_out_shared(LoopPlacement& p) const;
   /// The same for a cluster, which holds all matrices, and the left operands that fit next to them.
   bool lay_out_cluster(LoopPlacement& p, const std::vector<Owner>& owners) const;
+  /// Lets its blocks count what they exchange, without barriers, if that is possible.
+  bool count_exchange(LoopPlacement& p) const;
   void add_exchanges(LoopPlacement& p, const std::vector<Exchange>& exchanges) const;
   void grow_pieces(LoopPlacement& p, int64_t room) const;
   /// Whether pieces of operands are loaded into registers while the previous ones are multiplied.

@@ -29,24 +29,6 @@ int padded(int extent) { return extent % 16 == 0 ? extent + 8 : extent; }
 /// Padding of a row of the left operand, whose number of words is a multiple of 8: lanes that read
 /// four neighbours of each of eight rows then have no bank conflicts.
 constexpr int kRowPadding = 4;
-/// How the factors of an instruction are made from f32.
-struct MmaForm {
-  std::string_view name;     ///< specific part of the instruction's name
-  int terms = 8;             ///< per instruction
-  std::string_view rounded;  ///< the function that rounds factors into a register
-};
-
-MmaForm mma_form(Factors factors) {
-  switch (factors) {
-    case Factors::bf16:
-      return {"m16n8k16.row.col.f32.bf16.bf16.f32", 16, "bf16_pair"};
-    case Factors::f16:
-      return {"m16n8k16.row.col.f32.f16.f16.f32", 16, "f16_pair"};
-    default:
-      return {"m16n8k8.row.col.f32.tf32.tf32.f32", 8, "tf32_bits"};
-  }
-}
-
 class MmaText : public ProductText {
  public:
   MmaText(const NestProgram& program, const ProductTile& tile, int warp_columns, int warp_rows,
@@ -261,6 +243,17 @@ std::unique_ptr<const ProductText> mma_text_of(const NestProgram& program, const
 }
 
 }  // namespace
+
+MmaForm mma_form(Factors factors) {
+  switch (factors) {
+    case Factors::bf16:
+      return {"m16n8k16.row.col.f32.bf16.bf16.f32", 16, "bf16_pair"};
+    case Factors::f16:
+      return {"m16n8k16.row.col.f32.f16.f16.f32", 16, "f16_pair"};
+    default:
+      return {"m16n8k8.row.col.f32.tf32.tf32.f32", 8, "tf32_bits"};
+  }
+}
 
 std::unique_ptr<const ProductText> mma_text(const NestProgram& program, const ProductTile& tile) {
   const int rows = tile.block_rows() / kMmaRows, columns = tile.block_columns() / kMmaColumns;

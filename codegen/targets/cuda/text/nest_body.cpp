@@ -128,7 +128,13 @@ void NestBody::write(TextWriter& text, Level level, const std::string& when) {
         break;
       }
       case NestOp::store:
-        write_store(text, in);
+        if (const auto kept = kept_.find(i); kept != kept_.end()) {
+          const DType dtype = program_.operands[size_t(in.operand)].dtype;
+          text.line("{}[at_row][at_column] = {};", kept->second,
+                    converted(values_[size_t(in.a)], program_.body[size_t(in.a)].dtype, dtype));
+        } else {
+          write_store(text, in);
+        }
         break;
       case NestOp::reduce:
         write_reduce(text, in);
@@ -168,6 +174,33 @@ void NestBody::load_ahead(TextWriter& text) const {
   }
 }
 
+void NestBody::declare_kept(TextWriter& text, int rows, int columns) {
+  for (size_t i = 0; i < program_.body.size(); ++i) {
+    const NestInstruction& in = program_.body[i];
+    if (in.kind != NestOp::store || levels_[i] != Level::element) continue;
+    kept_[i] = names_.make("kept_" + name_of(ParameterKind::base, in.operand));
+    text.line("{} {}[{}][{}] = {{}};",
+              register_type_text(program_.operands[size_t(in.operand)].dtype), kept_[i], rows,
+              columns);
+  }
+}
+
+std::string NestBody::kept_name(int operand, int part) const {
+  for (const auto& [i, name] : kept_) {
+    if (program_.body[i].operand == operand && program_.body[i].part == part) return name;
+  }
+  return {};
+}
+
+void NestBody::store_kept(TextWriter& text) const {
+  for (const auto& [i, name] : kept_) {
+    const NestInstruction& in = program_.body[i];
+    const NestOperand& form = program_.operands[size_t(in.operand)];
+    text.line("{}{} = {};", guard_of(form), element(in.operand, in.part),
+              stored_text(form.dtype, name + "[at_row][at_column]"));
+  }
+}
+
 void NestBody::write_load(TextWriter& text, size_t i) {
   const NestInstruction& in = program_.body[i];
   const NestOperand& form = program_.operands[size_t(in.operand)];
@@ -194,15 +227,17 @@ void NestBody::write_store(TextWriter& text, const NestInstruction& in) const {
   const DType from = program_.body[size_t(in.a)].dtype;
   const std::string value =
       stored_text(form.dtype, converted(values_[size_t(in.a)], from, form.dtype));
-  // A value that is constant along the row is stored by the first column, and one that is the same
-  // for all rows by the first row.
-  std::vector<std::string_view> once;
-  if (form.column == ColumnStep::none) once.push_back("column == 0");
-  if (!form.by_row) once.push_back("row == 0");
-  const std::string guard =
-      once.empty() ? std::string() : fmt::format("if ({}) ", fmt::join(once, " && "));
-  text.line("{}{} = {};", guard, element(in.operand, in.part), value);
+  text.line("{}{} = {};", guard_of(form), element(in.operand, in.part), value);
   write_handed_on(text, in, value);
+}
+
+/// A value that is constant along the row is stored by the first column, and one that is the same
+/// for all rows by the first row.
+std::string NestBody::guard_of(const NestOperand& operand) const {
+  std::vector<std::string_view> once;
+  if (operand.column == ColumnStep::none) once.push_back("column == 0");
+  if (!operand.by_row) once.push_back("row == 0");
+  return once.empty() ? std::string() : fmt::format("if ({}) ", fmt::join(once, " && "));
 }
 
 void NestBody::write_handed_on(TextWriter& text, const NestInstruction& in,

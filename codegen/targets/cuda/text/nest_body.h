@@ -55,6 +55,13 @@ class NestBody {
   void declare_ahead(TextWriter& text, int rows, int columns);
   /// Loads them, for `at_row` and `at_column`.
   void load_ahead(TextWriter& text) const;
+  /// From now on stores of elements keep their values in registers, for `rows` and `columns` of a
+  /// thread: zeros where there is no element.
+  void declare_kept(TextWriter& text, int rows, int columns);
+  /// The register that has the value for a part of a stored operand, without indices.
+  std::string kept_name(int operand, int part) const;
+  /// Stores them, for `at_row` and `at_column`.
+  void store_kept(TextWriter& text) const;
   /// Writes the result of a reduction.
   void write_result(TextWriter& text, const Reduction& reduction, const std::string& value) const;
 
@@ -65,6 +72,7 @@ class NestBody {
 
  private:
   std::vector<size_t> loads_of_elements() const;
+  std::string guard_of(const NestOperand& operand) const;
   std::string element(int operand, int part) const;
   std::string index_of(int operand, int part, bool with_row, bool with_column) const;
   void write_load(TextWriter& text, size_t i);
@@ -85,6 +93,7 @@ class NestBody {
   std::vector<HandedOn> handed_on_;
   std::vector<std::string> values_;      ///< names of the instructions' values
   std::map<size_t, std::string> ahead_;  ///< by load: the registers that hold its value
+  std::map<size_t, std::string> kept_;   ///< by store: the same
   std::string when_;
 };
 

@@ -138,7 +138,7 @@ internal::StagingText OperandText::right(int p, int part, int parts, int words,
     if (walks)
       text.line("const {}* from = &{}[{}];", stored_type_text(product.right),
                 body_.name_of(ParameterKind::right, p),
-                right_index(p, ProductText::part_text(part), "term"));
+                right_index(program_, form_, body_, p, ProductText::part_text(part), "term"));
   };
   const int step = walks ? piece.line_step() * numbers : 0;
   texts.number = [=, this](int number) {
@@ -156,8 +156,9 @@ internal::StagingText OperandText::right(int p, int part, int parts, int words,
                           product_.term_of(p, fmt::format("(word + at * {})", piece.line_step())))
             : std::string("term");
     const std::string here = with(further, term);
-    const std::string element = fmt::format("{}[{}]", body_.name_of(ParameterKind::right, p),
-                                            right_index(p, ProductText::part_text(part), here));
+    const std::string element =
+        fmt::format("{}[{}]", body_.name_of(ParameterKind::right, p),
+                    right_index(program_, form_, body_, p, ProductText::part_text(part), here));
     return fmt::format("column_there && {} < {} ? {} : {}", here, terms(p),
                        loaded_text(product.right, element), literal_text(product.sum, 0));
   };
@@ -165,18 +166,18 @@ internal::StagingText OperandText::right(int p, int part, int parts, int words,
   return {piece, texts};
 }
 
-std::string OperandText::right_index(int p, const std::string& part,
-                                     const std::string& term) const {
-  const int64_t width = form_.panel_widths[size_t(p)];
-  const int all = form_of(p).parts;
+std::string right_index(const NestProgram& program, const NestForm& form, const NestBody& body,
+                        int p, const std::string& part, const std::string& term) {
+  const int64_t width = form.panel_widths[size_t(p)];
+  const int all = program.products[size_t(p)].parts;
   // Panels are [blocks][k][parts][width]; a matrix has a stride for each.
   if (width > 0) {
     return fmt::format("column / {0} * {1} + ({2} * {3} + {4}) * {0} + column % {0}", width,
-                       body_.name_of(ParameterKind::right_block, p), term, all, part);
+                       body.name_of(ParameterKind::right_block, p), term, all, part);
   }
-  std::vector<std::string> index{term + " * " + body_.name_of(ParameterKind::right_k, p)};
-  if (all > 1) index.push_back(part + " * " + body_.name_of(ParameterKind::right_part, p));
-  index.push_back("column * " + body_.name_of(ParameterKind::right_column, p));
+  std::vector<std::string> index{term + " * " + body.name_of(ParameterKind::right_k, p)};
+  if (all > 1) index.push_back(part + " * " + body.name_of(ParameterKind::right_part, p));
+  index.push_back("column * " + body.name_of(ParameterKind::right_column, p));
   return NestBody::sum_of(index);
 }
 

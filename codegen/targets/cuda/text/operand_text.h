@@ -51,8 +51,6 @@ class OperandText {
   /// How a piece of `words` of the right operand is copied to the destination that `put` writes.
   internal::StagingText right(int p, int part, int parts, int words, std::string_view column_end,
                               decltype(internal::StagedTexts::put) put) const;
-  /// The index of an element, given the texts of its part and term.
-  std::string right_index(int p, const std::string& part, const std::string& term) const;
   /// The stride from one term to the next.
   std::string right_term_stride(int p) const;
 
@@ -63,6 +61,11 @@ class OperandText {
   const NestBody& body_;
   const internal::BlockLoops loops_;
 };
+
+/// The index of an element of the right operand of product `p`, given the texts of its part and
+/// term; `column` is in scope.
+std::string right_index(const NestProgram& program, const NestForm& form, const NestBody& body,
+                        int p, const std::string& part, const std::string& term);
 
 /// A number of terms, rounded up as required where a whole operand is kept in shared memory.
 std::string rounded_terms(const std::string& terms, const ProductText& text);

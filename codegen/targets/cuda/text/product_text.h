@@ -184,6 +184,14 @@ class ProductText {
 /// parts, whose sums would not fit in registers.
 bool on_tensor_cores(const NestProgram& program);
 
+/// An instruction of the tensor cores, mma.sync, and how its factors are made from f32.
+struct MmaForm {
+  std::string_view name;     ///< specific part of the instruction's name
+  int terms = 8;             ///< per instruction
+  std::string_view rounded;  ///< the function that rounds factors into a register
+};
+MmaForm mma_form(Factors factors);
+
 /// The smallest tile that tensor cores multiply.
 inline constexpr int kMmaRows = 16, kMmaColumns = 8;
 /// Sums of a thread when the tile has that size, four of each part: more would spill where two

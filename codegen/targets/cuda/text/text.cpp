@@ -29,7 +29,9 @@ constexpr std::string_view kOwn =
     "first_column first_row first_term floor floorf fma fmaf fmax fmaxf fmin fminf fmod fmodf "
     "gridDim group resident_tile in_group in_vain inner isinf isinff isnan isnanf "
     "iteration lane lane_term lanes larger larger_double limit log log1p log1pf log2 log2f logf "
-    "loop_number max maxf block_barrier cluster_barrier barriers min minf next_column next_row "
+    "loop_number max maxf await_bytes block_barrier begin_counting cluster_barrier barriers "
+    "copies counter counters load_words min minf more next_column next_row operand "
+    "peer_address rank row_tile send_2 send_4 shared_address split strip tile unit_tile "
     "of_block "
     "outer patience "
     "piece polls pow powf rest rint rintf row row_begin row_end row_group rows rsqrt rsqrtf "
@@ -40,10 +42,11 @@ constexpr std::string_view kOwn =
 
 /// Prefixes of its own variables whose names end in a number or another name.
 constexpr std::string_view kOwnBeginnings[] = {
-    "before_", "block_begin_",  "blocks_",    "columns_of_", "columns_owned_", "exchanged_",
-    "handed_", "store_to_all_", "rows_each_", "rows_of_",    "rows_owned_",    "extent_",
-    "first_",  "held_",         "left_",      "limit_",      "other_",         "of_warps_",
-    "outer_",  "right_",        "sums_",      "threads_x_"};
+    "ahead_",     "counter_", "kept_",         "more_weights_", "operand_",    "term_of_",
+    "weights_",   "before_",  "block_begin_",  "blocks_",       "columns_of_", "columns_owned_",
+    "exchanged_", "handed_",  "store_to_all_", "rows_each_",    "rows_of_",    "rows_owned_",
+    "extent_",    "first_",   "held_",         "left_",         "limit_",      "other_",
+    "of_warps_",  "outer_",   "right_",        "sums_",         "threads_x_"};
 
 /// Every kernel looks up a few hundred names: searching the texts took a tenth of compilation.
 const std::unordered_set<std::string_view>& taken_words() {

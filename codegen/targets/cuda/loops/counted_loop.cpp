@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/targets/cuda/loops/counted_loop.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "codegen/targets/cuda/loops/loop_exchange.h"
+#include "codegen/targets/cuda/loops/loop_placement.h"
+#include "codegen/targets/cuda/text/product_text.h"
+
+namespace graphc::core::cuda {
+namespace {
+
+/// Registers of a lane for right fragments, of all products of a loop.
+constexpr int kWeightRegisters = 96;
+/// Sums of a lane for a tile of rows, of one product; as many again where a sum has pieces.
+constexpr int kMostCountedSums = 32;
+/// What an mbarrier counts in a phase (PTX ISA, "mbarrier").
+constexpr int64_t kMostCountedBytes = (1 << 20) - 1;
+
+int rounded_quotient(int64_t count, int64_t of) { return int((count + of - 1) / of); }
+
+class CountedPlanning {
+ public:
+  CountedPlanning(const LoopNests& nests, const LoopPlacement& placement,
+                  const std::vector<bool>& invariant, int64_t room)
+      : nests_(nests), placement_(placement), invariant_(invariant), room_(room) {}
+
+  CountedPlan plan() {
+    CountedPlan plan;
+    plan.reason = make();
+    if (plan.reason.empty()) plan.loop = std::move(loop_);
+    return plan;
+  }
+
+ private:
+  const std::string& name_of(size_t nest) const { return nests_.nests[nest]->name; }
+
+  /// Why not; empty if it is made.
+  std::string make() {
+    std::vector<Owner> owners;
+    for (const NestShare& share : placement_.nests) owners.push_back(share.owner);
+    loop_.blocks = int(placement_.column_groups);
+    for (size_t i = 0; i < nests_.nests.size(); ++i) {
+      if (std::string reason = add_nest(i); !reason.empty()) return reason;
+    }
+    const std::vector<Exchange> exchanges = find_exchanges(nests_, owners);
+    for (size_t i = 0, number = 0; i < nests_.nests.size(); ++i) {
+      for (size_t p = 0; p < nests_.nests[i]->products.size(); ++p, ++number) {
+        const auto found = std::ranges::find_if(
+            exchanges, [&](const Exchange& each) { return each.nest == i && each.product == p; });
+        if (found == exchanges.end())
+          return fmt::format("the left operand of %{} is not what blocks hand on", name_of(i));
+        if (!invariant_[number]) return fmt::format("a matrix of %{} changes", name_of(i));
+        if (std::string reason = add_product(*found); !reason.empty()) return reason;
+      }
+    }
+    if (loop_.products.empty()) return "it has no product";
+    const std::vector<bool> barriers =
+        barriers_of(nests_, owners, placement_.column_groups, exchanges, Ordered::by_exchange);
+    for (size_t i = 0; i < barriers.size(); ++i) {
+      if (barriers[i])
+        return fmt::format("%{} is ordered by no exchange before what follows it", name_of(i));
+    }
+    return lay_out();
+  }
+
+  std::string add_nest(size_t i) {
+    const NestCall& call = *nests_.nests[i];
+    const NestProgram& program = nests_.program(i);
+    const NestShare& share = placement_.nests[i];
+    if (share.owner != Owner::element || program.kind == NestKind::column_wise)
+      return fmt::format("%{} sums along rows or columns", name_of(i));
+    if (!program.products.empty() && !on_tensor_cores(program))
+      return fmt::format("the products of %{} use no tensor cores", name_of(i));
+    CountedNest nest;
+    nest.unit_tiles = rounded_quotient(share.columns_of_block, kUnits);
+    nest.warps = std::min(int(std::bit_ceil(unsigned(nest.unit_tiles))), kCountedWarps);
+    nest.tiles_of_warp = rounded_quotient(nest.unit_tiles, nest.warps);
+    loop_.nests.push_back(nest);
+    loop_.row_tiles =
+        std::max(loop_.row_tiles, rounded_quotient(placement_.rows_of_block(call.rows), kTileRows));
+    return {};
+  }
+
+  std::string add_product(const Exchange& exchange) {
+    const NestProduct& form = nests_.program(exchange.nest).products[exchange.product];
+    const CountedNest& nest = loop_.nests[exchange.nest];
+    if (form.sum != DType::f32)
+      return fmt::format("sums of %{} are not f32", name_of(exchange.nest));
+    CountedProduct added;
+    added.nest = exchange.nest;
+    added.product = exchange.product;
+    added.next_step = exchange.next_step;
+    added.factors = form.factors;
+    added.terms_of_step = mma_form(form.factors).terms;
+    for (const HandedStore& store : exchange.stores) {
+      // What is sent before it is read in the same step would need a third copy.
+      if (exchange.next_step && store.nest < exchange.nest)
+        return fmt::format("%{} hands on to the next step before %{} reads", name_of(store.nest),
+                           name_of(exchange.nest));
+      CountedStore counted{store, added.strips_of_block};
+      counted.units = nests_.nests[store.nest]->unit;
+      counted.units_of_block = placement_.nests[store.nest].columns_of_block;
+      counted.parts = int(store.terms / counted.units);
+      added.strips_of_block += loop_.nests[store.nest].unit_tiles * counted.parts;
+      added.stores.push_back(counted);
+    }
+    const int strips = added.strips_of_block * loop_.blocks;
+    added.steps = rounded_quotient(strips, added.strips_of_step());
+    added.steps_of_warp = rounded_quotient(added.steps, nest.splits());
+    added.words_of_step = form.parts * nest.tiles_of_warp * 2;
+    if (form.parts * nest.tiles_of_warp * 4 > kMostCountedSums)
+      return fmt::format("a lane would have {} sums of %{}", form.parts * nest.tiles_of_warp * 4,
+                         name_of(exchange.nest));
+    // Lanes hand on two words of a strip of 16-bit terms, four of another.
+    added.bytes_of_use = int64_t{loop_.row_tiles} * strips * 32 * (16 / added.strips_of_step());
+    if (added.bytes_of_use > kMostCountedBytes)
+      return fmt::format("a step would hand on {} bytes to a block", added.bytes_of_use);
+    loop_.products.push_back(std::move(added));
+    return {};
+  }
+
+  /// Right fragments go to registers as far as there are any, and then to shared memory.
+  std::string lay_out() {
+    int registers = kWeightRegisters;
+    loop_.words = 4 * int64_t(loop_.products.size());
+    for (CountedProduct& product : loop_.products) {
+      product.in_registers = std::min(product.steps_of_warp, registers / product.words_of_step);
+      registers -= product.in_registers * product.words_of_step;
+      product.operand_words = int64_t{loop_.row_tiles} * product.steps * 128;
+      product.operand_at = loop_.words;
+      loop_.words += 2 * product.operand_words;
+      product.weights_at = loop_.words;
+      product.weights_words = int64_t{kCountedWarps} *
+                              (product.steps_of_warp - product.in_registers) *
+                              product.loads_of_step() * 128;
+      loop_.words += product.weights_words;
+    }
+    // The nests use the same memory for the sums of splits, one after the other.
+    const int64_t sums_at = loop_.words;
+    for (size_t i = 0; i < loop_.nests.size(); ++i) {
+      int64_t at = sums_at;
+      for (CountedProduct& product : loop_.products) {
+        if (product.nest != i || loop_.nests[i].splits() == 1) continue;
+        product.sums_at = at;
+        at += 2 * int64_t{product.words_of_step} / 2 * 4 * 32 * kCountedWarps;
+      }
+      loop_.words = std::max(loop_.words, at);
+    }
+    if (loop_.words * 4 > room_)
+      return fmt::format("its matrices and operands take {} bytes of a block", loop_.words * 4);
+    return {};
+  }
+
+  const LoopNests& nests_;
+  const LoopPlacement& placement_;
+  const std::vector<bool>& invariant_;
+  const int64_t room_;
+  CountedLoop loop_;
+};
+
+}  // namespace
+
+int CountedProduct::words_of_send(const CountedStore& store) const {
+  const bool whole = strips_of_step() == 1 || (strips_of_block % 2 == 0 &&
+                                               store.first_strip % 2 == 0 && store.parts % 2 == 0);
+  return whole ? 4 : 2;
+}
+
+std::string CountedProduct::name() const { return fmt::format("{}_{}", nest, product); }
+
+size_t CountedLoop::number_of(size_t nest, size_t product) const {
+  const auto found = std::ranges::find_if(products, [&](const CountedProduct& each) {
+    return each.nest == nest && each.product == product;
+  });
+  return size_t(found - products.begin());
+}
+
+CountedPlan plan_counted(const LoopNests& nests, const LoopPlacement& placement,
+                         const std::vector<bool>& invariant, int64_t room) {
+  return CountedPlanning(nests, placement, invariant, room).plan();
+}
+
+}  // namespace graphc::core::cuda

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loops in clusters whose blocks hand left operands on as fragments of tensor core instructions,
+// counted in by mbarriers (docs/decisions/0030-exchanges-that-count-their-bytes.md).
+//
+// Fragments. An instruction of the tensor cores multiplies 16 rows by 8 columns. Rows of a block
+// are cut into tiles of 16, its columns into unit tiles of 8; eight terms of 16 rows of a left
+// operand are a strip. Lane 4 g + q of a warp has rows g and g + 8, and columns 2 q and 2 q + 1, of
+// each result of an instruction, and of the left operand it needs rows g and g + 8 of terms that
+// may be chosen freely: 2 q and 2 q + 1 of a strip. So the lane that computes elements has the
+// words that the lane of the same number reads in the next product, in every block, and nothing is
+// shuffled or staged. An instruction takes two strips of 16-bit factors, or one strip of tf32.
+//
+// Terms are in the order of those who make them: block by block, store by store, unit tile by unit
+// tile, part by part. Where a block's columns are no multiple of eight, strips end in zeros.
+//
+// Safety. A left operand is kept twice. A block sends what belongs to the use after next only when
+// all of the next use has come to it, hence every peer has sent that, hence every peer has read
+// what is now overwritten: each warp sends after it has read, or meets its block in between. A
+// block receives exactly what it waits for, so none exits too early.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "codegen/targets/cuda/loops/loop_barriers.h"
+
+namespace graphc::core::cuda {
+
+struct LoopPlacement;
+
+/// Rows of a tile, and columns of a unit tile or terms of a strip.
+inline constexpr int kTileRows = 16, kUnits = 8;
+/// Warps of a block.
+inline constexpr int kCountedWarps = 8;
+
+/// How the warps of a block share its elements of a nest. `warps` side by side have unit tiles, the
+/// others the same with other terms of products: a split of k. The warps of a split finish every
+/// so-manieth tile of rows.
+struct CountedNest {
+  int unit_tiles = 1;     ///< of the block
+  int warps = 1;          ///< a power of two
+  int tiles_of_warp = 1;  ///< unit tiles
+  int splits() const { return kCountedWarps / warps; }
+  bool operator==(const CountedNest&) const = default;
+};
+
+/// A store that hands on a part of a left operand: its strips among those of a block.
+struct CountedStore {
+  HandedStore store;
+  int first_strip = 0, parts = 1;
+  int64_t units = 0, units_of_block = 0;  ///< columns of the nest, and of a block
+};
+
+/// A product whose left operand is handed on, and whose right operand stays on the chip.
+struct CountedProduct {
+  size_t nest = 0, product = 0;
+  bool next_step = false;  ///< as in Exchange
+  std::vector<CountedStore> stores;
+  Factors factors = Factors::bf16;
+  int terms_of_step = 16;  ///< of an instruction
+  int strips_of_block = 0;
+  int steps = 0;          ///< instructions along k
+  int steps_of_warp = 0;  ///< of those, of a split
+  int in_registers = 0;   ///< of those, whose right fragments stay in registers; the first ones
+  int words_of_step = 0;  ///< of a lane's right fragments for a step
+  int64_t operand_at = 0, operand_words = 0;  ///< in shared memory; of one of the two copies
+  int64_t weights_at = 0, weights_words = 0;  ///< right fragments that are in no registers
+  int64_t sums_at = 0;       ///< where splits hand their sums over, for two tiles of rows
+  int64_t bytes_of_use = 0;  ///< what a block receives
+
+  int strips_of_step() const { return terms_of_step / kUnits; }
+  /// Loads of 16 bytes of a lane for the right fragments of a step.
+  int loads_of_step() const { return (words_of_step + 3) / 4; }
+  /// Words that a lane hands on at a time: those of a fragment, or half of them where another lane
+  /// has the other half.
+  int words_of_send(const CountedStore& store) const;
+  std::string name() const;
+};
+
+/// Offsets and sizes in shared memory are in words of four bytes. mbarriers are first, two of each
+/// product.
+struct CountedLoop {
+  int row_tiles = 1;  ///< of a block
+  int blocks = 1;     ///< of a cluster
+  std::vector<CountedNest> nests;
+  std::vector<CountedProduct> products;
+  int64_t words = 0;  ///< in all
+
+  /// The number of a nest's product among `products`.
+  size_t number_of(size_t nest, size_t product) const;
+};
+
+/// A counted loop, or why a placement can have none.
+struct CountedPlan {
+  std::optional<CountedLoop> loop;
+  std::string reason;  ///< "the left operand of %matmul is not made by the loop alone"
+};
+
+/// Plans the counted exchange of a loop placed in clusters: the blocks of `placement` own rows and
+/// columns, and its shares are set. `invariant` says of each product, over all nests, whether its
+/// right operand is the same in every step; `room` is the shared memory of a block in bytes.
+CountedPlan plan_counted(const LoopNests& nests, const LoopPlacement& placement,
+                         const std::vector<bool>& invariant, int64_t room);
+
+}  // namespace graphc::core::cuda

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/targets/cuda/loops/counted_text.h"
+
+#include <fmt/ranges.h>
+
+#include <set>
+#include <vector>
+
+#include "codegen/targets/cuda/text/nest_body.h"
+#include "codegen/targets/cuda/text/operand_text.h"
+#include "codegen/targets/cuda/text/scalar_text.h"
+
+namespace graphc::core::cuda::internal {
+namespace {
+
+constexpr std::string_view kFunctions =
+    R"(// The address of shared memory, as instructions for it take it.
+__device__ __forceinline__ unsigned shared_address(const float* at) {
+  unsigned long long address = 0ull;
+  asm volatile("cvta.to.shared.u64 %0, %1;" : "=l"(address) : "l"(at));
+  return (unsigned)address;
+}
+
+// The corresponding address in the block of that rank of the cluster.
+__device__ __forceinline__ unsigned peer_address(unsigned address, unsigned rank) {
+  unsigned there = 0u;
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(rank));
+  return there;
+}
+
+__device__ __forceinline__ void load_words(unsigned* words, unsigned address) {
+  asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+               : "r"(address));
+}
+
+// An mbarrier whose phases end when one thread has said how many bytes to expect, and they came.
+__device__ __forceinline__ void begin_counting(unsigned counter, unsigned bytes) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" : : "r"(counter), "r"(1u) : "memory");
+  asm volatile("fence.mbarrier_init.release.cluster;" : : : "memory");
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
+               : : "r"(counter), "r"(bytes) : "memory");
+}
+
+// Waits for the end of a phase; the first thread then lets the phase after the next begin.
+__device__ __forceinline__ void await_bytes(unsigned counter, unsigned parity, unsigned bytes) {
+  unsigned is_over = 0u;
+  while (is_over == 0u)
+    asm volatile("{ .reg .pred done; mbarrier.try_wait.parity.shared::cta.b64 done, [%1], %2; "
+                 "selp.u32 %0, 1, 0, done; }"
+                 : "=r"(is_over) : "r"(counter), "r"(parity) : "memory");
+  if (threadIdx.x == 0)
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
+                 : : "r"(counter), "r"(bytes) : "memory");
+}
+
+)";
+
+/// {0}: words that a lane sends; {1}: their parameters; {2}: their places in the instruction;
+/// {3}: they as operands; {4}: the place behind them; {5}: blocks of a cluster.
+constexpr const char* kSend =
+    R"(// Writes words into the shared memory of all blocks, where an mbarrier counts them.
+__device__ __forceinline__ void send_{0}(unsigned address, unsigned counter, {1}) {{
+  #pragma unroll
+  for (unsigned rank = 0u; rank < {5}u; ++rank) {{
+    asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v{0}.b32 "
+                 "[%0], {{{2}}}, [%{4}];"
+                 : : "r"(peer_address(address, rank)), {3},
+                     "r"(peer_address(counter, rank)) : "memory");
+  }}
+}}
+
+)";
+
+std::string send_text(int words, int blocks) {
+  std::vector<std::string> parameters, places, operands;
+  for (int word = 0; word < words; ++word) {
+    parameters.push_back(fmt::format("unsigned word_{}", word));
+    places.push_back(fmt::format("%{}", word + 1));
+    operands.push_back(fmt::format("\"r\"(word_{})", word));
+  }
+  return fmt::format(kSend, words, fmt::join(parameters, ", "), fmt::join(places, ", "),
+                     fmt::join(operands, ", "), words + 1, blocks);
+}
+
+/// The device function term_of_N as text.
+void write_term_of(TextWriter& text, const CountedLoop& loop, const CountedProduct& product) {
+  text.line(
+      "// The term of a left operand at a place, 0 to 7, of a strip; -1: none. Strips are in "
+      "the order of");
+  text.line("// those who make them: blocks, units, parts.");
+  text.open("__device__ __forceinline__ int term_of_{}(int strip, int place)", product.name());
+  text.line("const int block = strip / {0}, in_block = strip % {0};", product.strips_of_block);
+  text.line("if (block >= {}) return -1;", loop.blocks);
+  for (size_t i = product.stores.size(); i-- > 0;) {
+    const CountedStore& store = product.stores[i];
+    if (store.first_strip > 0) text.open("if (in_block >= {})", store.first_strip);
+    // The store's strip `own` has a part of a unit tile.
+    const std::string own =
+        store.first_strip == 0 ? "in_block" : fmt::format("(in_block - {})", store.first_strip);
+    const std::string tile = store.parts == 1 ? own : fmt::format("{} / {}", own, store.parts);
+    text.line("const int unit = {} * {} + place, column = block * {} + unit;", tile, kUnits,
+              store.units_of_block);
+    text.line("if (unit >= {} || column >= {}) return -1;", store.units_of_block, store.units);
+    const std::string part = store.parts == 1
+                                 ? std::string()
+                                 : fmt::format("{} % {} * {} + ", own, store.parts, store.units);
+    const std::string first =
+        store.store.first_term == 0 ? std::string() : fmt::format("{} + ", store.store.first_term);
+    text.line("return {}{}column;", first, part);
+    if (store.first_strip > 0) text.close();
+  }
+  text.close();
+  text.blank();
+}
+
+/// An expression for a number that is not there where its term is -1.
+std::string there(std::string_view term, const std::string& number) {
+  return fmt::format("{} < 0 ? 0.0f : {}", term, number);
+}
+
+/// Word `half` of a fragment's pair for a column or a row: of two 16-bit terms of strip `half`, or
+/// of one term. `number` gives the text of a number, given that of its term.
+template <typename Number>
+void write_word(TextWriter& text, const CountedProduct& product, Factors factors,
+                std::string_view into, std::string_view half, const Number& number) {
+  const std::string function = fmt::format("term_of_{}", product.name());
+  if (product.strips_of_step() == 2) {
+    text.line("const int first = {}(step * 2 + {}, in_group * 2);", function, half);
+    text.line("const int second = {}(step * 2 + {}, in_group * 2 + 1);", function, half);
+    return text.line("{} = {}({}, {});", into, mma_form(factors).rounded,
+                     there("first", number("first")), there("second", number("second")));
+  }
+  text.line("const int first = {}(step, in_group * 2 + {});", function, half);
+  const std::string value = there("first", number("first"));
+  text.line("{} = {}({});", into,
+            factors == Factors::split_tf32 ? "__float_as_uint" : mma_form(factors).rounded, value);
+}
+
+}  // namespace
+
+std::string unit_tile_text(const CountedNest& nest) {
+  const std::string warp =
+      nest.warps == kCountedWarps ? "warp" : fmt::format("warp % {}", nest.warps);
+  return nest.tiles_of_warp == 1 ? warp : fmt::format("{} * {}", warp, nest.tiles_of_warp);
+}
+
+std::string first_step_text(const CountedNest& nest, const CountedProduct& product) {
+  if (nest.splits() == 1) return {};
+  return fmt::format("warp / {} * {} + ", nest.warps, product.steps_of_warp);
+}
+
+std::string counted_functions(const CountedLoop& loop) {
+  std::set<int> sends;
+  TextWriter terms;
+  for (const CountedProduct& product : loop.products) {
+    for (const CountedStore& store : product.stores) sends.insert(product.words_of_send(store));
+    write_term_of(terms, loop, product);
+  }
+  std::string text(kFunctions);
+  for (const int words : sends) text += send_text(words, loop.blocks);
+  return text + terms.text();
+}
+
+void write_counted_beginning(TextWriter& text, const CountedLoop& loop) {
+  text.line("const int rank = (int)column_group;");
+  text.line("const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;");
+  text.line("const int group = lane / 4, in_group = lane % 4;");
+  text.line("// Of each left operand two mbarriers, and two copies.");
+  text.line("const unsigned counters = shared_address(shared);");
+  for (size_t i = 0; i < loop.products.size(); ++i) {
+    const CountedProduct& product = loop.products[i];
+    const std::string name = product.name();
+    text.line("const unsigned counter_{} = counters + {}u;", name, 16 * i);
+    text.line("const unsigned operand_{} = counters + {}u;", name, 4 * product.operand_at);
+    if (product.in_registers > 0)
+      text.line("unsigned weights_{}[{}][{}];", name, product.in_registers, product.words_of_step);
+    if (product.weights_words > 0)
+      text.line("const unsigned more_weights_{} = counters + {}u;", name, 4 * product.weights_at);
+  }
+  text.open("if (threadIdx.x == 0)");
+  for (const CountedProduct& product : loop.products) {
+    for (int copy = 0; copy < 2; ++copy)
+      text.line("begin_counting(counter_{} + {}u, {}u);", product.name(), 8 * copy,
+                product.bytes_of_use);
+  }
+  text.close();
+}
+
+void write_right_fragments(TextWriter& text, const CountedLoop& loop, const CountedProduct& product,
+                           const NestProgram& program, const std::vector<Parameter>& parameters,
+                           const NestForm& form) {
+  const int p = int(product.product);
+  const NestProduct& of = program.products[product.product];
+  const CountedNest& nest = loop.nests[product.nest];
+  const NestBody body(program, parameters);
+  const int tiles = nest.tiles_of_warp;
+  const auto write = [&](std::string_view at, std::string_view into, bool is_register) {
+    if (is_register) text.line("#pragma unroll");
+    text.open("for (int word = 0; word < {}; ++word)", product.words_of_step);
+    text.line("const int half = word % 2, at_part = word / {};", 2 * tiles);
+    text.line("const int step = {}{};", first_step_text(nest, product), at);
+    text.line("const long long column = column_begin + ({}{}) * {} + group;", unit_tile_text(nest),
+              tiles == 1 ? std::string() : fmt::format(" + word / 2 % {}", tiles), kUnits);
+    text.line("const bool column_there = column < column_end;");
+    const auto number = [&](std::string_view term) {
+      const std::string index =
+          right_index(program, form, body, p, "at_part", fmt::format("(long long){}", term));
+      return fmt::format(
+          "column_there ? {} : 0.0f",
+          loaded_text(of.right,
+                      fmt::format("{}[{}]", body.name_of(ParameterKind::right, p), index)));
+    };
+    write_word(text, product, of.factors, into, "half",
+               [&](std::string_view term) { return "(" + number(term) + ")"; });
+    text.close();
+  };
+  const std::string name = product.name();
+  if (product.in_registers > 0) {
+    text.line("#pragma unroll");
+    text.open("for (int at = 0; at < {}; ++at)", product.in_registers);
+    write("at", fmt::format("weights_{}[at][word]", name), true);
+    text.close();
+  }
+  const int others = product.steps_of_warp - product.in_registers;
+  if (others == 0) return;
+  text.line("unsigned* more = (unsigned*)&shared[{}];", product.weights_at);
+  text.open("for (int at = 0; at < {}; ++at)", others);
+  if (product.words_of_step % 4 != 0) {
+    // A lane loads four words at a time.
+    text.open("for (int word = {}; word < {}; ++word)", product.words_of_step,
+              4 * product.loads_of_step());
+    text.line("more[(((warp * {} + at) * {} + word / 4) * 32 + lane) * 4 + word % 4] = 0u;", others,
+              product.loads_of_step());
+    text.close();
+  }
+  write(product.in_registers == 0 ? "at" : fmt::format("{} + at", product.in_registers),
+        fmt::format("more[(((warp * {} + at) * {} + word / 4) * 32 + lane) * 4 + word % 4]", others,
+                    product.loads_of_step()),
+        false);
+  text.close();
+}
+
+void write_left_fragments(TextWriter& text, const CountedProduct& product,
+                          const NestProgram& program, const std::vector<Parameter>& parameters) {
+  const int p = int(product.product);
+  const NestProduct& of = program.products[product.product];
+  text.line("unsigned* copies = (unsigned*)&shared[{}];", product.operand_at);
+  if (!product.next_step) {
+    text.open("for (int at = threadIdx.x; at < {}; at += 256)", 2 * product.operand_words);
+    text.line("copies[at] = 0u;");
+    return text.close();
+  }
+  const NestBody body(program, parameters);
+  text.open("for (int at = threadIdx.x; at < {}; at += 256)", product.operand_words);
+  // A lane's words: rows g and g + 8 of one strip or term, then of the next.
+  text.line("const int half = at % 4 / 2, step = at / 128 % {};", product.steps);
+  text.line("const long long row = row_begin + at / {} * {} + at % 2 * 8 + at / 16 % 8;",
+            128 * product.steps, kTileRows);
+  text.line("const int in_group = at / 4 % 4;");
+  text.line("const bool row_there = row < row_end;");
+  const auto number = [&](std::string_view term) {
+    const std::string element = fmt::format(
+        "{}[row * {} + (long long){} * {}]", body.name_of(ParameterKind::left, p),
+        body.name_of(ParameterKind::left_row, p), term, body.name_of(ParameterKind::left_k, p));
+    return fmt::format("(row_there ? {} : 0.0f)", loaded_text(of.left, element));
+  };
+  write_word(text, product, of.factors, "copies[at]", "half", number);
+  text.line("copies[at + {}] = 0u;", product.operand_words);
+  text.close();
+}
+
+}  // namespace graphc::core::cuda::internal

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The text of a counted loop (counted_loop.h) around its nests: the functions it calls, its
+// mbarriers, and what its shared memory and registers hold before the first step.
+#pragma once
+
+#include <string>
+
+#include "codegen/targets/cuda/loops/counted_loop.h"
+#include "codegen/targets/cuda/text/kernel_text.h"
+#include "codegen/targets/cuda/text/text.h"
+
+namespace graphc::core::cuda::internal {
+
+/// The first unit tile of a warp in a nest, and the first step of a product that it does, with a
+/// plus behind it; empty: 0.
+std::string unit_tile_text(const CountedNest& nest);
+std::string first_step_text(const CountedNest& nest, const CountedProduct& product);
+
+/// The device functions, to be placed before the kernel.
+std::string counted_functions(const CountedLoop& loop);
+
+/// Declares the lanes of a thread and, of every product, its registers and the addresses of its
+/// shared memory; initialises the mbarriers. The shared memory is `shared`.
+void write_counted_beginning(TextWriter& text, const CountedLoop& loop);
+
+/// Fills the right fragments of a product from memory. In scope are the nest's ranges and the
+/// pointer to its matrix.
+void write_right_fragments(TextWriter& text, const CountedLoop& loop, const CountedProduct& product,
+                           const NestProgram& program, const std::vector<Parameter>& parameters,
+                           const NestForm& form);
+
+/// Fills both copies of its left operand: the first with what the first step reads, if that is
+/// given, and zeros.
+void write_left_fragments(TextWriter& text, const CountedProduct& product,
+                          const NestProgram& program, const std::vector<Parameter>& parameters);
+
+/// The body of a nest, for the block's elements: waits for the left operands of its products,
+/// multiplies, computes, hands on and stores. In scope are `iteration`, the nest's ranges and
+/// parameters.
+std::string counted_nest_text(const CountedLoop& loop, size_t nest, const NestProgram& program,
+                              const std::vector<Parameter>& parameters);
+
+}  // namespace graphc::core::cuda::internal

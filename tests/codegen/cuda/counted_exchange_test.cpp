@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loops in clusters whose blocks count what they exchange (counted_loop.h): of every cell, in every
+// precision of tensor cores, they agree with the streamed placement; their bits depend on no order;
+// every damage to the exchange is found; and the loops that keep barriers say why.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <regex>
+
+#include "codegen/compile.h"
+#include "codegen/lower/lower.h"
+#include "codegen/target.h"
+#include "codegen/targets/cuda/launches/launches.h"
+#include "ir/text.h"
+#include "tests/runtime/cuda/mock_driver.h"
+#include "tests/testing/counts.h"
+#include "tests/testing/samples.h"
+#include "tests/testing/targets.h"
+#include "tests/testing/wide_golden.h"
+
+namespace graphc::core::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// What rounding of factors at other values may explain, relative to the largest element: sums in
+/// another order differ by a rounding of f32, which may round a factor the other way.
+struct CountedPrecision {
+  Precision precision;
+  double tolerance;
+};
+constexpr CountedPrecision kCountedPrecisions[] = {{Precision::bf16, 2e-2},
+                                                   {Precision::fp16, 3e-3},
+                                                   {Precision::tf32, 3e-3},
+                                                   {Precision::tf32x3, 2e-5}};
+
+cuda::Launches launches_of(const GraphPtr& graph, Precision precision, int multiprocessors) {
+  CompileReport report;
+  const Plan plan = make_plan(*form_kernels_for(graph, {}, report), cuda::gpu_machine(precision));
+  cuda::Gpu gpu;
+  gpu.multiprocessors = multiprocessors;
+  return cuda::make_launches(plan, gpu, cuda::Placement::cluster);
+}
+
+class CountedExchange : public ::testing::Test {
+ protected:
+  CountedExchange() { all_test_targets(); }
+  ~CountedExchange() override {
+    for (const char* name : {"GRAPHC_MOCK_MULTIPROCESSORS", "GRAPHC_MOCK_SEED"}) unsetenv(name);
+  }
+
+  /// What the graph gives; adds up how many of its loops count, and how many are in clusters.
+  static std::vector<Literal> results(const GraphPtr& graph, const std::vector<Literal>& inputs,
+                                      Precision precision, cuda::Placement placement,
+                                      int* counted = nullptr, int* clusters = nullptr) {
+    CompileReport report;
+    const auto executable = compile(
+        graph, targets::cuda, {.precision = precision, .cuda = {.placement = placement}}, report);
+    for (const Remark& remark : report.remarks) {
+      const bool in_clusters = remark.text.find(" clusters of ") != std::string::npos;
+      if (clusters != nullptr && in_clusters) ++*clusters;
+      if (counted != nullptr && remark.text.find("counted in by mbarriers") != std::string::npos)
+        ++*counted;
+    }
+    std::vector<Tensor> arguments, outputs;
+    for (size_t i = 0; i < inputs.size(); ++i)
+      arguments.emplace_back(inputs[i].converted(graph->inputs()[i].dtype()));
+    for (const Argument& output : executable->signature().outputs)
+      outputs.emplace_back(output.type);
+    executable->run(arguments, outputs);
+    executable->run(arguments, outputs);
+    std::vector<Literal> found;
+    for (const Tensor& output : outputs) found.push_back(output.copy());
+    return found;
+  }
+
+  /// The largest difference of an element, relative to the largest element of its result.
+  static double difference(const std::vector<Literal>& found, const std::vector<Literal>& wanted) {
+    double most = 0;
+    for (size_t i = 0; i < found.size(); ++i) {
+      const Literal a = found[i].converted(DType::f64), b = wanted[i].converted(DType::f64);
+      const size_t count = a.bytes().size() / sizeof(double);
+      std::vector<double> x(count), y(count);
+      std::memcpy(x.data(), a.bytes().data(), a.bytes().size());
+      std::memcpy(y.data(), b.bytes().data(), b.bytes().size());
+      double scale = 1e-3, apart = 0;
+      for (size_t j = 0; j < count; ++j) {
+        scale = std::max(scale, std::abs(y[j]));
+        apart = std::isnan(x[j]) ? HUGE_VAL : std::max(apart, std::abs(x[j] - y[j]));
+      }
+      most = std::max(most, apart / scale);
+    }
+    return most;
+  }
+};
+
+/// Columns that are no multiple of eight, blocks without columns of their own, warps that share the
+/// terms, and more rows than a tile has.
+TEST_F(CountedExchange, OfEveryCellAgreesWithTheStreamedPlacement) {
+  int counted = 0, clusters = 0;
+  size_t number = 0;
+  for (const std::string& cell : wide_cells()) {
+    for (const auto& [multiprocessors, batch, hidden] :
+         {std::tuple{"2", 1, 18}, {"4", 20, 18}, {"8", 3, 72}}) {
+      const CountedPrecision& of = kCountedPrecisions[number++ % std::size(kCountedPrecisions)];
+      if (hidden == 72 && !is_sampled(number, 3)) continue;
+      setenv("GRAPHC_MOCK_MULTIPROCESSORS", multiprocessors, 1);
+      setenv("GRAPHC_MOCK_SEED", std::to_string(number).c_str(), 1);
+      const WideCase c{cell, 3, batch, hidden};
+      SCOPED_TRACE(fmt::format("{}, multiprocessors: {}, precision {}", c.name(), multiprocessors,
+                               name_of(of.precision)));
+      const GraphPtr graph = wide_layer(c, Derivatives::with);
+      const auto wanted = results(graph, wide_inputs(c), of.precision, cuda::Placement::streamed);
+      const auto found = results(graph, wide_inputs(c), of.precision, cuda::Placement::cluster,
+                                 &counted, &clusters);
+      EXPECT_LE(difference(found, wanted), of.tolerance);
+    }
+  }
+  std::printf("%d of %d loops in clusters count what they exchange\n", counted, clusters);
+  count("loops in clusters that count what they exchange", counted);
+  EXPECT_GE(counted, int(2 * wide_cells().size()));
+}
+
+TEST_F(CountedExchange, HasTheSameBitsInEveryOrder) {
+  setenv("GRAPHC_MOCK_MULTIPROCESSORS", "4", 1);
+  const WideCase c{"lstm", 4, 20, 18};
+  const GraphPtr graph = wide_layer(c, Derivatives::with);
+  for (const CountedPrecision& of : kCountedPrecisions) {
+    std::vector<Literal> first;
+    for (int seed = 1; seed <= 3; ++seed) {
+      setenv("GRAPHC_MOCK_SEED", std::to_string(seed).c_str(), 1);
+      auto found = results(graph, wide_inputs(c), of.precision, cuda::Placement::cluster);
+      if (seed == 1)
+        first = std::move(found);
+      else
+        EXPECT_EQ(found, first) << name_of(of.precision);
+    }
+  }
+}
+
+/// Where blocks own multiples of eight columns, no warps share terms, and one store hands on all
+/// terms in their order, sums of 16-bit factors have the streamed order too.
+TEST_F(CountedExchange, OfWholeStripsHasTheBitsOfTheStreamedPlacement) {
+  setenv("GRAPHC_MOCK_MULTIPROCESSORS", "2", 1);
+  const WideCase c{"lstm", 4, 20, 128};
+  const GraphPtr graph = wide_layer(c, Derivatives::without);
+  int counted = 0;
+  for (const Precision precision : {Precision::bf16, Precision::fp16}) {
+    const auto wanted = results(graph, wide_inputs(c), precision, cuda::Placement::streamed);
+    EXPECT_EQ(results(graph, wide_inputs(c), precision, cuda::Placement::cluster, &counted),
+              wanted);
+  }
+  EXPECT_EQ(counted, 2);
+}
+
+/// Every text of which one place of the exchange is damaged: its numbers are others, or the
+/// emulator says what is wrong.
+TEST_F(CountedExchange, ADamagedExchangeIsFound) {
+  const std::pair<const char*, const char*> damages[] = {
+      {R"(\n *await_bytes\([^\n]*)", "\n"},
+      {R"(\n *cluster_barrier\(\);)", "\n__syncthreads();"},
+      {R"(begin_counting\((\w+ \+ \w+), (\d+)u)", "begin_counting($1, $2u + 8u"},
+      {R"(begin_counting\((\w+ \+ \w+), (\d+)u)", "begin_counting($1, $2u - 8u"},
+      {R"(\n *if \(threadIdx.x == 0\)\n *asm volatile\("mbarrier.arrive[^;]*;[^;]*;)", "\n"},
+      {R"(rank < (\d+)u)", "rank + 1u < $1u"},
+      {R"(\(iteration \+ 1\) % 2\) \* 8u)", "iteration % 2) * 8u"},
+      {R"(\(iteration \+ 1\) % 2\) \* (\d+)u)", "iteration % 2) * $1u"},
+      {R"(\n *send_\d\([^;]*;)", "\n"},
+      {R"(if \(iteration \+ 1 < steps\))", "if (true)"},
+      {R"(\n *copies\[at\] = (bf16|f16)_pair[^\n]*)", "\n copies[at] = 0u;"},
+      {R"(operand \+ \(unsigned\)\(\(row_tile)", "operand + 16u + (unsigned)((row_tile"},
+      {R"(in_group \* 2 \+ 1\))", "in_group * 2)"},
+      {R"(own % (\d+) \* )", "(own + 1) % $1 * "},
+      {R"(\n *__syncthreads\(\);\n *if \(split == )", "\n if (split == "},
+  };
+  const cuda::testing::MockDriver driver;
+  setenv("GRAPHC_MOCK_MULTIPROCESSORS", "4", 1);
+  const WideCase c{"lstm", 4, 20, 18};
+  const GraphPtr graph = wide_layer(c, Derivatives::with);
+  const auto wanted = results(graph, wide_inputs(c), Precision::bf16, cuda::Placement::cluster);
+  int found = 0;
+  for (const cuda::KernelText& kernel : launches_of(graph, Precision::bf16, 4).kernels) {
+    if (kernel.text.find("await_bytes") == std::string::npos) continue;
+    for (const auto& [pattern, replacement] : damages) {
+      const std::regex place(pattern);
+      const std::sregex_iterator end;
+      for (std::sregex_iterator at(kernel.text.begin(), kernel.text.end(), place); at != end;
+           ++at) {
+        const size_t begin = size_t(at->position());
+        const std::string text = kernel.text.substr(0, begin) + at->format(replacement) +
+                                 kernel.text.substr(begin + size_t(at->length()));
+        SCOPED_TRACE(fmt::format("{}: {} -> {}", kernel.name, at->str(), replacement));
+        clear_code_caches();
+        driver.exchange(kernel.text.c_str(), text.c_str(), 30'000'000);
+        bool is_found = false;
+        try {
+          is_found =
+              results(graph, wide_inputs(c), Precision::bf16, cuda::Placement::cluster) != wanted;
+        } catch (const Error& error) {
+          is_found = true;
+        }
+        EXPECT_TRUE(is_found);
+        found += is_found ? 1 : 0;
+      }
+    }
+  }
+  driver.exchange(nullptr, nullptr, 0);
+  clear_code_caches();
+  std::printf("%d damages found\n", found);
+  EXPECT_GE(found, 24);
+}
+
+TEST_F(CountedExchange, SaysWhyALoopKeepsItsBarriers) {
+  const auto note = [](const char* cell, Precision precision) {
+    std::string notes;
+    for (const cuda::Launch& launch :
+         launches_of(wide_layer({cell, 5, 8, 32}, Derivatives::without), precision, 4).step) {
+      if (launch.cluster > 1) notes += launch.note;
+    }
+    return notes;
+  };
+  EXPECT_THAT(note("lstm", Precision::f32), HasSubstr("use no tensor cores"));
+  EXPECT_THAT(note("lstm", Precision::bf16), HasSubstr("counted in by mbarriers; no barrier"));
+  EXPECT_THAT(note("lstm", Precision::f32), HasSubstr("1 barrier a step, since "));
+}
+
+}  // namespace
+}  // namespace graphc::core::testing
