@@ -100,14 +100,14 @@ def main():
         for training, found in zip((ours, theirs), losses):
             # Two in a row: the first of them finds the caches of the other program.
             found += [training.step() for _ in range(2)]
-    worst = max(abs(a - b) / abs(b) for a, b in zip(*losses))
+    worst = max(abs(a - b) for a, b in zip(*losses)) / losses[1][0]
     print(f"T {options.steps}, B {options.batch}, I {options.input}, H {options.hidden}; "
           f"PyTorch {torch.__version__} with {torch.get_num_threads()} threads")
     print(f"{'ms':10}" + "".join(f"{name:>10}" for name in (*Training.PARTS, "step", "fastest")))
     for name, training in (("graphc", ours), ("PyTorch", theirs)):
         print(f"{name:10}" + "".join(f"{number:10.2f}" for number in training.row()))
     print(f"first call: graphc {ours.first():.0f} ms, PyTorch {theirs.first():.0f} ms; "
-          f"losses differ by at most {worst:.1e} of their size")
+          f"losses differ by at most {worst:.1e} of the first")
 
 
 if __name__ == "__main__":

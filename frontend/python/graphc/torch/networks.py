@@ -3,6 +3,7 @@
 """Networks whose types are those of tensors, as integers that operators of torch pass on."""
 
 import torch
+from torch.utils.dlpack import to_dlpack
 
 from .. import _graphc
 from .. import networks
@@ -39,6 +40,12 @@ def precision_of(tensor):
     return "f64" if tensor.dtype == torch.float64 else "f32"
 
 
+def readable(tensor):
+    """A tensor for a graph to read. A float's capsule is quicker than the protocol with the tensor,
+    and does not mind that it asks for a gradient."""
+    return to_dlpack(tensor) if tensor.is_floating_point() else tensor.detach()
+
+
 class OfTensors(networks.Network):
     """A network for tensors."""
 
@@ -47,7 +54,7 @@ class OfTensors(networks.Network):
 
     def cast(self, tensors, types):
         """The tensors as the graph takes them: integers of another width are converted."""
-        return [tensor.detach() if tensor.is_floating_point() else
+        return [to_dlpack(tensor) if tensor.is_floating_point() else
                 tensor.to(dtype_of(dtype)) for tensor, (dtype, _) in
                 zip(tensors, self.interface(types).taken)]
 
@@ -55,7 +62,7 @@ class OfTensors(networks.Network):
         """The same for what the second part reads of the inputs."""
         taken = self.interface(types).taken
         return [tensor.to(dtype_of(taken[place][0]))
-                if kind == "input" and not tensor.is_floating_point() else tensor.detach()
+                if kind == "input" and not tensor.is_floating_point() else readable(tensor)
                 for tensor, (kind, place) in zip(tensors, handed)]
 
 
