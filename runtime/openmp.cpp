@@ -43,11 +43,11 @@ bool OpenMp::run(int threads, void (*function)(void*, int), void* data) const {
   } region{*this, threads, function, data, false};
   parallel_(
       [](void* argument) {
-        Region& region = *static_cast<Region*>(argument);
-        if (region.runtime.threads_of_region_() != region.threads) return;
-        const int thread = region.runtime.thread_of_region_();
-        if (thread == 0) region.called = true;
-        region.function(region.data, thread);
+        Region& here = *static_cast<Region*>(argument);
+        if (here.runtime.threads_of_region_() != here.threads) return;
+        const int thread = here.runtime.thread_of_region_();
+        if (thread == 0) here.called = true;
+        here.function(here.data, thread);
       },
       &region, unsigned(threads), 0);
   return region.called;

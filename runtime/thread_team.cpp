@@ -234,6 +234,8 @@ bool ThreadTeam::run_on_openmp() {
         auto* const team = static_cast<ThreadTeam*>(target);
         const Inside inside(team);
         team->execute(thread);
+        // The runtime would spin for the others, rather than yield to them.
+        team->meet(thread);
       },
       this);
 }

@@ -105,9 +105,9 @@ TEST_F(StepsOnOpenMp, InsideARegionRunsOnTheTeamsOwn) {
   ASSERT_TRUE(runtime_->run(
       2,
       [](void* data, int thread) {
-        Region& region = *static_cast<Region*>(data);
-        region.outer[thread] = std::this_thread::get_id();
-        if (thread == 0) region.inner = threads_of_step(region.team)[1];
+        Region& here = *static_cast<Region*>(data);
+        here.outer[thread] = std::this_thread::get_id();
+        if (thread == 0) here.inner = threads_of_step(here.team)[1];
       },
       &region));
   EXPECT_NE(region.inner, region.outer[0]);
@@ -146,9 +146,9 @@ TEST_F(StepsOnOpenMp, FewerThreadsThanAskedForAreNoRun) {
   ASSERT_TRUE(runtime_->run(
       2,
       [](void* data, int) {
-        Region& region = *static_cast<Region*>(data);
+        Region& here = *static_cast<Region*>(data);
         const auto call = [](void* calls, int) { ++*static_cast<std::atomic<int>*>(calls); };
-        region.inner_runs += region.runtime.run(2, call, &region.inner_calls);
+        here.inner_runs += here.runtime.run(2, call, &here.inner_calls);
       },
       &region));
   EXPECT_EQ(region.inner_runs, 0);
