@@ -97,7 +97,6 @@ Divided::Divided(Session& session, const std::string& graph, const std::vector<T
     second_ = compiled(parts.second, graph + " (backward)", {}, report);
   }
   checksum_ = checksum_of(texts, session);
-  for (const Remark& remark : traced.remarks) session.options().announce(to_string(remark));
   session.announce_notices(report);
 }
 

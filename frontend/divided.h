@@ -22,8 +22,8 @@ class Divided {
   /// Traces a graph of the session's model for inputs of these types, divides what the passes of
   /// the session's options make of it, and compiles both parts. The last `late` inputs are known
   /// only after the first `results` results; the other results, gradients, are those of the second
-  /// part. Without late inputs, and with all results, there is only the first part. Announces what
-  /// the session would announce of its first compilation.
+  /// part. Without late inputs, and with all results, there is only the first part. Announces
+  /// notices, as the session would at its first compilation.
   ///
   /// `parameters` are states that become inputs in front of the others; they are not assigned. The
   /// session must outlive this. Throws ErrorKind::input for a graph that cannot be divided so, and

@@ -69,8 +69,8 @@ OTHERWISE = {
 #: Parts of the C++ frontend that Python does not have, as docs/python.md says.
 ABSENT = """
     parse_graph Ranks PlotLine PlotNumbers PlotPanel ProgressAt PytorchState read_safetensors
-    Safetensors write_safetensors BlockState GatedDelta HeadOptions MinGru Mlstm RecurrentBlock RgLru Rwkv7
-    SelectiveScan SelectiveScanOptions Slstm gated_delta min_gru mlstm rg_lru rwkv7
+    Safetensors write_safetensors BlockState GatedDelta HeadOptions MinGru Mlstm RecurrentBlock
+    RgLru Rwkv7 SelectiveScan SelectiveScanOptions Slstm gated_delta min_gru mlstm rg_lru rwkv7
     selective_scan slstm
 """.split()
 

@@ -15,7 +15,7 @@ from ..networks import DType
 _TARGET = "graphc_run"
 jax.ffi.register_ffi_target(_TARGET, _graphc._xla_function(), platform="cpu")
 
-#: The compiled graphs by their numbers. A program of XLA may call them as long as the process lives.
+#: The compiled graphs by their numbers: a program of XLA may call them until the process ends.
 _graphs = {}
 
 _DTYPES = {DType.f32: jnp.float32, DType.f64: jnp.float64, DType.bf16: jnp.bfloat16,
