@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Gradients of a cell of one's own in JAX: through graphc, and by jax.lax.scan in the same run.
-"""Prints the milliseconds of a loss with its gradients, compiled by jit: through graphc and as scan.
+"""Prints the milliseconds of a loss with its gradients under jit, through graphc and as a scan.
 
 The two take turns; figures are medians, and means of the fastest tenth.
 
