@@ -23,8 +23,8 @@ write_basic_package_version_file(${CMAKE_BINARY_DIR}/graphc-config-version.cmake
   COMPATIBILITY SameMinorVersion)
 configure_file(cmake/graphc-config.cmake ${CMAKE_BINARY_DIR}/graphc-config.cmake COPYONLY)
 
-set(package_targets graphc graphc_c graphc_codegen graphc_event_proto graphc_frontend graphc_ir
-  graphc_passes graphc_proto graphc_runtime graphc_settings graphc_step)
+set(package_targets graphc graphc_c graphc_codegen graphc_frontend graphc_ir graphc_passes
+  graphc_proto graphc_runtime graphc_settings graphc_step)
 export(TARGETS ${package_targets} NAMESPACE graphc:: FILE ${CMAKE_BINARY_DIR}/graphc-targets.cmake)
 
 # Installed, the folders of headers lie in include/graphc, and include paths begin there as they do

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontend/divided.h"
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "frontend/model_file.h"
+#include "frontend/remarks.h"
+#include "ir/text.h"
 #include "passes/passes.h"
 #include "passes/region.h"
 
@@ -59,6 +64,15 @@ void check_counts(const Graph& graph, size_t results, size_t late) {
                     graph.name(), graph.results().size(), graph.inputs().size(), results, late);
 }
 
+/// Of graphs, and of what is compiled differently by the session's options.
+uint64_t checksum_of(const std::string& graphs, const Session& session) {
+  const CompileOptions& options = session.options().compile;
+  const std::string text = fmt::format("{}{} {} {} {} {} {} {}", graphs, session.target().name,
+                                       options.threads, name_of(options.precision), options.variant,
+                                       options.unroll, options.remat, options.architecture);
+  return XXH3_64bits(text.data(), text.size());
+}
+
 }  // namespace
 
 Divided::Divided(Session& session, const std::string& graph, const std::vector<Type>& inputs,
@@ -69,25 +83,30 @@ Divided::Divided(Session& session, const std::string& graph, const std::vector<T
   const TracedGraph traced = session.model().trace(graph, inputs);
   check_counts(*traced.graph, results, late);
   GraphPtr whole = with_states_as_inputs(*with_extents(traced), parameters, session.model());
-  if (late == 0 && results == whole->results().size()) {
-    first_ = compiled(whole, graph, {{}, traced.bounds, {}});
-    return;
-  }
   CompileReport report;
-  whole = run_passes(whole, pipeline_of(session), session.options().compile, report);
-  DividedGraph parts = divided(*whole, results, late);
-  handed_ = std::move(parts.handed);
-  first_ = compiled(parts.first, graph, {{}, traced.bounds, {}});
-  second_ = compiled(parts.second, graph + " (backward)", {});
+  std::string texts;
+  if (late == 0 && results == whole->results().size()) {
+    texts = print(*whole);
+    first_ = compiled(whole, graph, {{}, traced.bounds, {}}, report);
+  } else {
+    whole = run_passes(whole, pipeline_of(session), session.options().compile, report);
+    DividedGraph parts = divided(*whole, results, late);
+    handed_ = std::move(parts.handed);
+    texts = print(*parts.first) + print(*parts.second);
+    first_ = compiled(parts.first, graph, {{}, traced.bounds, {}}, report);
+    second_ = compiled(parts.second, graph + " (backward)", {}, report);
+  }
+  checksum_ = checksum_of(texts, session);
+  session.announce_notices(report);
 }
 
-Divided::Part Divided::compiled(const GraphPtr& graph, const std::string& name, InputRules rules) {
-  CompileReport report;
+Divided::Part Divided::compiled(const GraphPtr& graph, const std::string& name, InputRules rules,
+                                CompileReport& report) {
   Part part{name, session_.made(graph, report), {}, {}, std::move(rules)};
   const Signature& signature = part.executable->signature();
   for (const Argument& state : signature.states)
     part.states.push_back(&session_.stored(state.name));
-  for (const Argument& output : signature.outputs) part.outputs.emplace_back(output.type);
+  part.outputs = OutputBuffers(signature.outputs);
   return part;
 }
 
@@ -98,30 +117,43 @@ std::vector<Type> Divided::first_types() const {
   return types;
 }
 
-Outputs Divided::run(Part& part, const std::vector<Data>& inputs) {
+void Divided::check(const Part& part, const std::vector<Type>& inputs) const {
   if (session_lives_.expired()) throw input_error({}, "the session of '{}' is gone", part.name);
   if (part.executable == nullptr) throw input_error({}, "'{}' has one part", first_.name);
-  const OneThread::Inside here = session_.inside();
   const Signature& signature = part.executable->signature();
   if (inputs.size() != signature.inputs.size()) {
     throw input_error({}, "graph '{}' has {} inputs: found {}", part.name, signature.inputs.size(),
                       inputs.size());
   }
-  std::vector<Tensor> tensors;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Type& wanted = signature.inputs[i].type;
-    if (inputs[i].type() != wanted) {
-      throw input_error({}, "graph '{}': input {} is {}: found {}", part.name, i, to_string(wanted),
-                        to_string(inputs[i].type()));
-    }
-    tensors.push_back(inputs[i].tensor());
+    if (inputs[i] == wanted) continue;
+    throw input_error({}, "graph '{}': input {} is {}: found {}", part.name, i, to_string(wanted),
+                      to_string(inputs[i]));
   }
-  for (size_t i = 0; i < part.outputs.size(); ++i) {
-    if (!part.outputs[i].is_unique()) part.outputs[i] = Tensor(signature.outputs[i].type);
-  }
-  part.executable->run(arguments_of(signature, part.rules, tensors), part.states, part.outputs);
+}
+
+Outputs Divided::run(Part& part, const std::vector<Data>& inputs) {
+  std::vector<Type> types;
+  for (const Data& input : inputs) types.push_back(input.type());
+  check(part, types);
+  const OneThread::Inside here = session_.inside();
+  std::vector<Tensor> tensors;
+  for (const Data& input : inputs) tensors.push_back(input.tensor());
+  std::vector<Tensor>& outputs = part.outputs.next();
+  part.executable->run(arguments_of(part.executable->signature(), part.rules, tensors), part.states,
+                       outputs);
   static const auto no_names = std::make_shared<const std::vector<std::string>>();
-  return {part.outputs, no_names};
+  return {outputs, no_names};
+}
+
+void Divided::run_into(Part& part, const std::vector<Tensor>& inputs, std::span<Tensor> results) {
+  std::vector<Type> types;
+  for (const Tensor& input : inputs) types.push_back(input.type());
+  check(part, types);
+  const OneThread::Inside here = session_.inside();
+  part.executable->run(arguments_of(part.executable->signature(), part.rules, inputs), part.states,
+                       results);
 }
 
 }  // namespace graphc::core

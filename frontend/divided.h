@@ -5,10 +5,12 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "frontend/arguments.h"
+#include "frontend/output_buffers.h"
 #include "frontend/session.h"
 #include "passes/divided_graph.h"
 
@@ -20,7 +22,8 @@ class Divided {
   /// Traces a graph of the session's model for inputs of these types, divides what the passes of
   /// the session's options make of it, and compiles both parts. The last `late` inputs are known
   /// only after the first `results` results; the other results, gradients, are those of the second
-  /// part. Without late inputs, and with all results, there is only the first part.
+  /// part. Without late inputs, and with all results, there is only the first part. Announces
+  /// notices, as the session would at its first compilation.
   ///
   /// `parameters` are states that become inputs in front of the others; they are not assigned. The
   /// session must outlive this. Throws ErrorKind::input for a graph that cannot be divided so, and
@@ -35,10 +38,23 @@ class Divided {
   /// Inputs: what handed() lists, then the late ones. Gives the other results.
   Outputs second(const std::vector<Data>& inputs) { return run(second_, inputs); }
 
+  /// The same with results in the caller's memory, which are of the types of the part and share
+  /// nothing with the inputs or each other.
+  void first_into(const std::vector<Tensor>& inputs, std::span<Tensor> results) {
+    run_into(first_, inputs, results);
+  }
+  void second_into(const std::vector<Tensor>& inputs, std::span<Tensor> results) {
+    run_into(second_, inputs, results);
+  }
+
   /// Where the inputs of the second part are from, before the late ones.
   const std::vector<HandedOver>& handed() const { return handed_; }
   /// The types of what the first part gives: results, then saved values.
   std::vector<Type> first_types() const;
+  Session& session() const { return session_; }
+  /// Of both graphs as text and of the options that they are compiled with: the same in every
+  /// process.
+  uint64_t checksum() const { return checksum_; }
 
  private:
   /// One of the parts.
@@ -46,16 +62,21 @@ class Divided {
     std::string name;
     std::unique_ptr<Executable> executable;
     std::vector<StoredState*> states;  ///< owned by the session
-    std::vector<Tensor> outputs;       ///< of the last run; reused if nobody else holds them
+    OutputBuffers outputs;
     InputRules rules;
   };
-  Part compiled(const GraphPtr& graph, const std::string& name, InputRules rules);
+  Part compiled(const GraphPtr& graph, const std::string& name, InputRules rules,
+                CompileReport& report);
   Outputs run(Part& part, const std::vector<Data>& inputs);
+  void run_into(Part& part, const std::vector<Tensor>& inputs, std::span<Tensor> results);
+  /// Throws unless the part can run with inputs of these types.
+  void check(const Part& part, const std::vector<Type>& inputs) const;
 
   Session& session_;
   std::weak_ptr<const void> session_lives_;
   Part first_, second_;
   std::vector<HandedOver> handed_;
+  uint64_t checksum_ = 0;
 };
 
 }  // namespace graphc::core

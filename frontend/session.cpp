@@ -7,6 +7,7 @@
 #include "frontend/finite.h"
 #include "frontend/initial_draw.h"
 #include "frontend/initializers.h"
+#include "frontend/output_buffers.h"
 #include "frontend/rank_options.h"
 #include "frontend/remarks.h"
 #include "frontend/timeline.h"
@@ -45,7 +46,7 @@ struct Session::Compiled {
   Outputs::Names result_names;
   std::unique_ptr<Executable> executable;
   std::vector<StoredState*> states;  ///< owned by the session
-  std::vector<Tensor> outputs;       ///< of the last run; reused if nobody else holds them
+  OutputBuffers outputs;
   CompileReport report;
   std::vector<DType> declared;  ///< of the caller's inputs
   int64_t traced_runs = 0;      ///< runs whose kernels are in the trace
@@ -150,14 +151,12 @@ Outputs Session::run_here(std::string_view graph, const std::vector<Data>& input
   Compiled& found = compiled(graph, call == nullptr ? types : call->inputs);
   const Signature& signature = found.executable->signature();
   tensors = arguments_of(signature, call == nullptr ? found.rules : call->rules, tensors);
-  for (size_t i = 0; i < found.outputs.size(); ++i) {
-    if (!found.outputs[i].is_unique()) found.outputs[i] = Tensor(signature.outputs[i].type);
-  }
+  const std::vector<Tensor>& results = found.outputs.next();
   execute(found, tensors, call == nullptr ? std::vector<Type>{} : call->results);
-  if (call == nullptr) return Outputs(found.outputs, found.result_names);
+  if (call == nullptr) return Outputs(results, found.result_names);
   std::vector<Tensor> outputs;
-  for (size_t i = 0; i < found.outputs.size(); ++i)
-    outputs.push_back(fitted(found.outputs[i], call->results[i].shape));
+  for (size_t i = 0; i < results.size(); ++i)
+    outputs.push_back(fitted(results[i], call->results[i].shape));
   return Outputs(std::move(outputs), found.result_names);
 }
 
@@ -168,7 +167,7 @@ void Session::run_traced(Compiled& graph, const std::vector<Tensor>& inputs) {
                          graph.traced_runs < options_.traced_runs;
   if (by_kernel) executable.begin_profile(Profiled::spans);
   const double begun = steady_seconds();
-  executable.run(inputs, graph.states, graph.outputs);
+  executable.run(inputs, graph.states, graph.outputs.last());
   enqueue_s_ = executable.enqueue_s();
   if (trace == nullptr) return;
   const double ended = steady_seconds();
@@ -190,7 +189,7 @@ void Session::execute(Compiled& found, const std::vector<Tensor>& inputs,
   FiniteCheck check(*found.executable, found.states);
   try {
     run_traced(found, inputs);
-    const std::string fault = check.fault(found.outputs, shown);
+    const std::string fault = check.fault(found.outputs.last(), shown);
     if (fault.empty()) return;
     options_.announce(
         fmt::format("{}: {}: evaluating it again to find where that begins", found.graph, fault));
@@ -297,7 +296,7 @@ Session::Compiled& Session::compiled(std::string_view graph, const GivenTypes& i
   draws.finish();
   const Signature& signature = now.executable->signature();
   for (const Argument& state : signature.states) now.states.push_back(&stored(state.name, &draws));
-  for (const Argument& output : signature.outputs) now.outputs.emplace_back(output.type);
+  now.outputs = OutputBuffers(signature.outputs);
   now.report.lap(&CompileReport::allocate_s);
   if (options_.trace) {
     trace_compilation(*options_.trace, now.graph, now.report);

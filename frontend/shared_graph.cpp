@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "frontend/arguments.h"
+#include "frontend/output_buffers.h"
 #include "ir/spelling.h"
 
 namespace graphc::core {
@@ -31,7 +32,7 @@ struct RunnerParts {
   std::unique_ptr<Executable> executable;
   StateStore own;
   std::vector<StoredState*> states;
-  std::vector<Tensor> outputs;
+  OutputBuffers outputs;
   OneThread thread;
   std::string shown;  ///< "a runner of graph 'predict'"
 
@@ -108,7 +109,7 @@ Runner SharedGraph::runner() const {
                                         : common.shared.find(state.name)->second;
     made->states.push_back(&stored);
   }
-  for (const Argument& output : signature.outputs) made->outputs.emplace_back(output.type);
+  made->outputs = OutputBuffers(signature.outputs);
   // Packs the shared parameters, under the lock; afterwards they are only read.
   made->executable->prepare(made->states);
   return Runner(std::move(made));
@@ -144,13 +145,11 @@ Outputs Runner::run(const std::vector<Data>& inputs) {
                       text(common.inputs), text(types));
   }
   const Signature& signature = mine.executable->signature();
-  for (size_t i = 0; i < mine.outputs.size(); ++i) {
-    if (!mine.outputs[i].is_unique()) mine.outputs[i] = Tensor(signature.outputs[i].type);
-  }
   std::vector<Tensor> tensors;
   for (const Data& input : inputs) tensors.push_back(input.tensor());
-  mine.executable->run(arguments_of(signature, common.rules, tensors), mine.states, mine.outputs);
-  return Outputs(mine.outputs, common.result_names);
+  std::vector<Tensor>& outputs = mine.outputs.next();
+  mine.executable->run(arguments_of(signature, common.rules, tensors), mine.states, outputs);
+  return Outputs(outputs, common.result_names);
 }
 
 Outputs Runner::run_named(const NamedData& inputs) {

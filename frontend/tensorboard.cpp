@@ -9,7 +9,6 @@
 #include <chrono>
 #include <cstring>
 
-#include "frontend/event_file.pb.h"
 #include "ir/error.h"
 
 namespace graphc::core {
@@ -33,6 +32,44 @@ double wall_seconds() {
 
 void append_little_endian(std::string& to, uint64_t number, int bytes) {
   for (int i = 0; i < bytes; ++i) to += char(number >> (8 * i) & 0xff);
+}
+
+// An event in the encoding of Protocol Buffers, of which it takes three kinds of fields; written
+// here, since whoever uses the library may have another version of theirs in the process. The
+// messages and their numbers: tests/tools/event_file.proto.
+
+void append_varint(std::string& to, uint64_t number) {
+  for (; number >= 0x80; number >>= 7) to += char(number | 0x80);
+  to += char(number);
+}
+
+enum class Wire : uint8_t { varint = 0, fixed64 = 1, bytes = 2, fixed32 = 5 };
+
+void append_key(std::string& to, int field, Wire wire) {
+  append_varint(to, uint64_t(field) << 3 | uint64_t(wire));
+}
+
+void append_bytes(std::string& to, int field, std::string_view bytes) {
+  append_key(to, field, Wire::bytes);
+  append_varint(to, bytes.size());
+  to += bytes;
+}
+
+/// An event of now, without what it says.
+std::string event_now() {
+  std::string event;
+  append_key(event, 1, Wire::fixed64);
+  append_little_endian(event, std::bit_cast<uint64_t>(wall_seconds()), 8);
+  return event;
+}
+
+/// A summary's value: a figure with its name.
+std::string value_of(std::string_view name, float figure) {
+  std::string value;
+  append_bytes(value, 1, name);
+  append_key(value, 2, Wire::fixed32);
+  append_little_endian(value, std::bit_cast<uint32_t>(figure), 4);
+  return value;
 }
 
 uint32_t masked(uint32_t checksum) { return std::rotr(checksum, 15) + 0xa282ead8; }
@@ -66,10 +103,9 @@ TensorBoard::TensorBoard(const std::filesystem::path& folder) {
           .string();
   file_ = std::fopen(path_.c_str(), "wxe");
   if (file_ == nullptr) throw resource_error("{}: {}", path_, std::strerror(errno));
-  event_file::Event first;
-  first.set_wall_time(wall_seconds());
-  first.set_file_version("brain.Event:2");
-  write_record(first.SerializeAsString());
+  std::string first = event_now();
+  append_bytes(first, 3, "brain.Event:2");
+  write_record(first);
 }
 
 TensorBoard::~TensorBoard() {
@@ -78,15 +114,13 @@ TensorBoard::~TensorBoard() {
 
 void TensorBoard::add(int64_t step, const Figures& figures) {
   if (file_ == nullptr || figures.empty()) return;
-  event_file::Event record;
-  record.set_wall_time(wall_seconds());
-  record.set_step(step);
-  for (const auto& [name, number] : figures) {
-    event_file::Summary::Value* value = record.mutable_summary()->add_value();
-    value->set_tag(name);
-    value->set_simple_value(float(number));
-  }
-  write_record(record.SerializeAsString());
+  std::string record = event_now(), summary;
+  append_key(record, 2, Wire::varint);
+  append_varint(record, uint64_t(step));
+  for (const auto& [name, number] : figures)
+    append_bytes(summary, 1, value_of(name, float(number)));
+  append_bytes(record, 5, summary);
+  write_record(record);
 }
 
 void TensorBoard::write_record(std::string_view record) {

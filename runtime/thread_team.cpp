@@ -39,6 +39,9 @@ constexpr double kSecondsBeforeSleep = 100e-6;
 /// slower than many disturbed ones.
 constexpr int kMostInTurns = 4;
 
+/// The runtime whose threads run steps.
+std::atomic<const OpenMp*> openmp{nullptr};
+
 /// The team that the calling thread is running for.
 thread_local const ThreadTeam* current_team = nullptr;
 
@@ -178,10 +181,10 @@ void ThreadTeam::run_call(Call call, void* target, Barriers barriers) {
   call_ = call;
   target_ = target;
   if (barriers == Barriers::few) {
-    run_together();
+    run_together(barriers);
   } else if (!wants_turns() || !run_in_turns()) {
     const double begin = steady_seconds();
-    const double lost = run_together();
+    const double lost = run_together(barriers);
     const double end = steady_seconds();
     // Unpinned threads may yield to each other, so their yields prove nothing.
     if (pinned() && size_ <= kMostInTurns) crowding_.ran_together(end, end - begin, lost);
@@ -210,7 +213,34 @@ bool ThreadTeam::run_in_turns() {
   return true;
 }
 
-double ThreadTeam::run_together() {
+void ThreadTeam::use_threads_of(const OpenMp* runtime) {
+  openmp.store(runtime, std::memory_order_release);
+}
+
+double ThreadTeam::run_together(Barriers barriers) {
+  if (barriers == Barriers::few || !run_on_openmp()) run_on_workers();
+  double lost = 0;
+  for (int thread = 0; thread < size_; ++thread)
+    lost += std::exchange(members_[size_t(thread)].lost, 0);
+  return lost;
+}
+
+bool ThreadTeam::run_on_openmp() {
+  const OpenMp* const runtime = openmp.load(std::memory_order_acquire);
+  if (runtime == nullptr || runtime->threads() != size_) return false;
+  return runtime->run(
+      size_,
+      [](void* target, int thread) {
+        auto* const team = static_cast<ThreadTeam*>(target);
+        const Inside inside(team);
+        team->execute(thread);
+        // The runtime would spin for the others, rather than yield to them.
+        team->meet(thread);
+      },
+      this);
+}
+
+void ThreadTeam::run_on_workers() {
   if (pinned()) move_to(cpus_[0]);
   remaining_.store(size_ - 1, std::memory_order_relaxed);
   epoch_.fetch_add(1, std::memory_order_release);
@@ -220,10 +250,6 @@ double ThreadTeam::run_together() {
     execute(0);
   }
   spin_until(0, [&] { return remaining_.load(std::memory_order_acquire) == 0; });
-  double lost = 0;
-  for (int thread = 0; thread < size_; ++thread)
-    lost += std::exchange(members_[size_t(thread)].lost, 0);
-  return lost;
 }
 
 void ThreadTeam::rethrow() {

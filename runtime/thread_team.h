@@ -4,7 +4,8 @@
 // A compiled step has a barrier every few microseconds, and waking a sleeping thread takes fifty.
 // So threads are pinned, wait by spinning, and sleep only between runs or when one thread keeps the
 // others waiting for a millisecond. If other programs use the CPUs, the threads of a small team
-// take turns on the caller's thread: every function is still called with the same indices.
+// take turns on the caller's thread: every function is still called with the same indices. In a
+// program with threads of OpenMP, steps can run on those (use_threads_of()).
 #pragma once
 
 #include <atomic>
@@ -18,6 +19,7 @@
 
 #include "runtime/crowding.h"
 #include "runtime/fibers.h"
+#include "runtime/openmp.h"
 
 namespace graphc::core {
 
@@ -62,6 +64,11 @@ class ThreadTeam {
     run_call(function, Barriers::many);
   }
 
+  /// From now on, steps of all teams of the process run on the threads of this runtime where it has
+  /// as many for the calling thread as the team; others run as before, and all with nullptr. The
+  /// runtime outlives its use. Any thread may call it, while none runs a step.
+  static void use_threads_of(const OpenMp* runtime);
+
   /// Inside a run, waits until every thread has called barrier() as many times as this one. Writes
   /// before it are visible after it on all threads. If another thread has thrown, it leaves the
   /// function by an exception that run() handles.
@@ -94,7 +101,10 @@ class ThreadTeam {
   }
   void run_call(Call call, void* target, Barriers barriers);
   /// Runs on separate threads. Returns the seconds of their yields used by other programs.
-  double run_together();
+  double run_together(Barriers barriers);
+  void run_on_workers();
+  /// Returns false if the process has no threads of OpenMP that fit.
+  bool run_on_openmp();
   /// Returns false if there is no memory for the stacks.
   bool run_in_turns();
   bool wants_turns() const;

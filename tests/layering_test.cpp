@@ -101,8 +101,7 @@ const std::vector<Confined> confined = {
      [](const std::string& path) { return path.starts_with("frontend/python/src/"); }},
     {"protobuf", std::regex(R"(google/protobuf/.*|.*\.pb\.h)"),
      [](const std::string& path) {
-       return path == "ir/serialize.cpp" || path.find("tools/tensorboard_test.cpp") != path.npos ||
-              path == "frontend/tensorboard.cpp";
+       return path == "ir/serialize.cpp" || path.find("tools/tensorboard_test.cpp") != path.npos;
      }},
 };
 

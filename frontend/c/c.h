@@ -189,6 +189,15 @@ typedef struct graphc_options {
   const char* cpu;        ///< a lesser processor to compile for: "x86-64-v3"; NULL: this one
   int32_t threads;        ///< 0: the cores that the process may use
   int32_t no_disk_cache;  ///< 1: neither reads nor writes the cache of compiled kernels on disk
+  // Since 0.3. A struct_size of offsetof(graphc_options, remat) is that of a program before.
+  const char* remat;  ///< the states of a loop kept for its derivative: "auto", "off" (all) or a
+                      ///< number, every so many; `save_every` of a loop in the program counts more
+  int64_t memory;     ///< bytes that the values of a step may take; 0: what the machine has
+  /// Is called with each line that a compilation announces, such as an option without effect or a
+  /// loop that is not one kernel; NULL: nothing is announced. `announce_data` is its second
+  /// argument. The line lives as long as the call.
+  void (*announce)(const char* line, void* data);
+  void* announce_data;
 } graphc_options;
 
 /// The states begin with the module's values. `options` may be NULL.

@@ -5,6 +5,7 @@
 #include "frontend/c/objects.h"
 #include "frontend/c/retyped.h"
 #include "frontend/c/tensors.h"
+#include "frontend/remarks.h"
 
 namespace graphc::core {
 namespace {
@@ -34,6 +35,10 @@ std::unique_ptr<graphc_graph> compile_graph(std::shared_ptr<CSession> session, G
   auto compiled = std::make_unique<graphc_graph>();
   CompileReport report;
   compiled->executable = compile(graph, *session->target, session->options, report);
+  if (session->announce != nullptr) {
+    for (const Remark& notice : notices(report))
+      session->announce(to_string(notice).c_str(), session->announce_data);
+  }
   for (const Argument& state : compiled->executable->signature().states)
     compiled->states.push_back(&session->state(state.name));
   compiled->results = result_names(*session->file, *graph);

@@ -17,6 +17,8 @@ struct CSession {
   const Target* target = nullptr;
   CompileOptions options;
   StateStore states;
+  void (*announce)(const char* line, void* data) = nullptr;
+  void* announce_data = nullptr;
   OneThread thread;
   std::string shown;  ///< "the session of module 'm'"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The C interface: sessions.
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 
 #include "frontend/c/objects.h"
@@ -15,8 +16,8 @@ namespace {
 graphc_options given_options(const CCall& call, const graphc_options* options) {
   graphc_options given{};
   if (options == nullptr) return given;
-  call.check_size(options->struct_size, sizeof given, "options");
-  std::memcpy(&given, options, sizeof given);
+  call.check_size(options->struct_size, offsetof(graphc_options, remat), "options");
+  std::memcpy(&given, options, std::min(options->struct_size, sizeof given));
   return given;
 }
 
@@ -34,11 +35,19 @@ void set_options(const CCall& call, const graphc_options& given, CSession& sessi
   expect_option(call, on, given.unroll != nullptr, "unroll");
   expect_option(call, on, given.cpu != nullptr, "cpu");
   expect_option(call, on, given.threads != 0, "threads");
+  expect_option(call, on, given.remat != nullptr, "remat");
+  expect_option(call, on, given.memory != 0, "memory");
+  if (given.memory < 0)
+    throw call.error(fmt::format("options: memory: wanted bytes, or 0: found {}", given.memory));
   if (given.precision != nullptr) compile.precision = precision_of(on, given.precision);
   if (given.variant != nullptr) compile.variant = given.variant;
   if (given.unroll != nullptr) compile.unroll = given.unroll;
   if (given.cpu != nullptr) compile.architecture = given.cpu;
+  if (given.remat != nullptr) compile.remat = given.remat;
+  compile.memory = given.memory;
   compile.threads = given.threads;
+  session.announce = given.announce;
+  session.announce_data = given.announce_data;
   compile.disk_cache = given.no_disk_cache == 0;
   compile.cpu.arena = std::make_shared<Arena>();
   check_variant(on, compile.variant);

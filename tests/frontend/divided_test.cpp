@@ -74,6 +74,68 @@ TEST_P(DividedTargets, ComputeTheGraphInOnePiece) {
   for (size_t i = 0; i < second.size(); ++i) expect_near(second[i], wanted[i + 1]);
 }
 
+TEST_P(DividedTargets, WriteToTheCallersMemory) {
+  DividedNetwork network;
+  Session session(network.model, options(GetParam()));
+  Divided parts(session, "joint", {kXType, kYType}, {}, 1, 1);
+  const Tensor x = random_uniform(kXType.shape, 1), dy = random_uniform(kYType.shape, 2);
+  const Outputs first = parts.first({Data(x)});
+  std::vector<Tensor> callers;
+  for (const Type& type : parts.first_types()) callers.emplace_back(type);
+  parts.first_into({x}, callers);
+  for (size_t i = 0; i < callers.size(); ++i) expect_near(callers[i], first[int(i)]);
+  std::vector<Data> given;
+  std::vector<Tensor> tensors;
+  for (const auto& [from, index] : parts.handed()) {
+    const bool input = from == HandedOver::From::input;
+    tensors.push_back(input ? x : callers[index + (from == HandedOver::From::saved)]);
+    given.emplace_back(tensors.back());
+  }
+  tensors.push_back(dy);
+  given.emplace_back(dy);
+  const Outputs second = parts.second(given);
+  std::vector<Tensor> gradients;
+  for (const Tensor& one : second) gradients.emplace_back(one.type());
+  parts.second_into(tensors, gradients);
+  for (size_t i = 0; i < gradients.size(); ++i) expect_near(gradients[i], second[int(i)]);
+}
+
+TEST(Divided, AChecksumIsOfGraphsAndOptions) {
+  DividedNetwork network, same, dropping(0.5);
+  const auto checksum_of = [](DividedNetwork& of, const SessionOptions& with, const Type& x,
+                              const Type& y) {
+    Session session(of.model, with);
+    return Divided(session, "joint", {x, y}, {}, 1, 1).checksum();
+  };
+  const uint64_t checksum = checksum_of(network, options("cpu"), kXType, kYType);
+  EXPECT_EQ(checksum_of(same, options("cpu"), kXType, kYType), checksum);
+  EXPECT_NE(checksum_of(dropping, options("cpu"), kXType, kYType), checksum);
+  EXPECT_NE(checksum_of(network, options("reference"), kXType, kYType), checksum);
+  EXPECT_NE(checksum_of(network, options("cpu"), {DType::f32, {6, 4, 3}}, {DType::f32, {6, 4, 2}}),
+            checksum);
+  SessionOptions one = options("cpu");
+  one.compile.threads = 1;
+  EXPECT_NE(checksum_of(network, one, kXType, kYType), checksum);
+}
+
+TEST(Divided, AnnouncesWhatTheSessionWould) {
+  Model model("loops");
+  model.graph("joint", Mode::training, [](Inputs& in) {
+    const Value x = in("x", f32, {5, 4}), dy = in("dy", f32, {5, 4});
+    State h(filled({4}, 0));
+    const Value y = scan(x, [&](Value x_t) { return h = tanh(h + x_t); }, {.save_every = 50});
+    return Results(Values{y, gradients(sum(y * dy), Leaves(std::vector<Leaves::Leaf>{x}))[0]});
+  });
+  std::vector<std::string> lines;
+  SessionOptions told = options("cpu");
+  told.announce = [&](const std::string& line) { lines.push_back(line); };
+  Session session(model, told);
+  const Type type{DType::f32, {5, 4}};
+  Divided(session, "joint", {type, type}, {}, 1, 1);
+  EXPECT_THAT(lines, ::testing::ElementsAre(
+                         HasSubstr("save_every = 50 has no effect: the loop has 5 steps")));
+}
+
 TEST(Divided, DropsInBothPartsWhatTheFirstDrops) {
   DividedNetwork network(0.5);
   Session session(network.model, options("cpu"));

@@ -9,11 +9,11 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "frontend/event_file.pb.h"
 #include "runtime/files/files.h"
 #include "tests/testing/counts.h"
 #include "tests/testing/temporary_folder.h"
 #include "tests/testing/transcript.h"
+#include "tests/tools/event_file.pb.h"
 #include "tests/tools/shell.h"
 
 namespace graphc::core {

@@ -7,6 +7,7 @@
 
 #include "frontend/python/src/bindings.h"
 #include "frontend/python/src/runs.h"
+#include "runtime/thread_team.h"
 
 namespace graphc::core::python {
 namespace {
@@ -51,6 +52,12 @@ nb::list run(nb::args inputs, Run run) {
   return arrays;
 }
 
+bool use_threads_of(const std::string& path) {
+  static const std::optional<OpenMp> runtime = OpenMp::of_library(path);
+  if (runtime) ThreadTeam::use_threads_of(&*runtime);
+  return runtime.has_value();
+}
+
 }  // namespace
 
 void bind_divided(nb::module_& module) {
@@ -78,6 +85,9 @@ void bind_divided(nb::module_& module) {
            })
       .def_prop_ro("handed", &handed_of)
       .def_prop_ro("first_types", [](const Divided& self) { return listed(self.first_types()); });
+  module.def("_use_threads_of", &use_threads_of, nb::arg("path"),
+             "From now on, steps run on the threads of OpenMP that a loaded library calls; whether "
+             "there are any (runtime/thread_team.h).");
   module.def(
       "_interface",
       [](PythonModel& model, const std::string& graph, nb::handle inputs) {

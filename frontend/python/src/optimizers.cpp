@@ -93,24 +93,59 @@ void bind_scaled_descents(nb::module_& module) {
 
 /// An optimizer of Python: anything with update(params, gradients).
 struct PythonOptimizer {
-  nb::handle object;
+  nb::object object;
 
-  void update(const Params& params, const Values& gradients, Where) const {
+  void update(const Params& params, const Values& gradients, Where = {}) const {
     object.attr("update")(nb::cast(params), nb::cast(gradients));
   }
 };
 
+void expect_optimizer(nb::handle optimizer, Where where) {
+  if (nb::hasattr(optimizer, "update") && !PyType_Check(optimizer.ptr())) return;
+  throw input_error(where, "minimize: wanted an optimizer, such as Adam(): found {}",
+                    type_text(optimizer));
+}
+
+/// A sequence of (parameters, optimizer).
+std::vector<ParamGroup> groups_of(nb::handle object, Where where) {
+  std::vector<ParamGroup> groups;
+  const auto refuse = [&](nb::handle found) {
+    throw input_error(where,
+                      "minimize: wanted parameters and an optimizer, or a list of groups "
+                      "(parameters, optimizer): found {}",
+                      type_text(found));
+  };
+  if (!PyList_Check(object.ptr()) && !PyTuple_Check(object.ptr())) refuse(object);
+  for (nb::handle group : nb::borrow<nb::sequence>(object)) {
+    if (!PyTuple_Check(group.ptr()) || nb::len(group) != 2) refuse(group);
+    expect_optimizer(group[1], where);
+    groups.emplace_back(params_of(group[0], where), PythonOptimizer{nb::object(group[1])});
+  }
+  return groups;
+}
+
 void bind_minimize(nb::module_& module) {
+  module.def(
+      "minimize",
+      [](ValueArgument loss, nb::handle groups, Limit clip_norm, Limit clip_value) {
+        const Where where = python_line();
+        return minimize(value_of(loss.object, where), groups_of(groups, where),
+                        {clip_norm, clip_value}, where);
+      },
+      nb::arg("loss"), nb::arg("groups"), nb::kw_only(), nb::arg("clip_norm") = nb::none(),
+      nb::arg("clip_value") = nb::none(),
+      nb::sig("def minimize(loss: Value | State, groups: collections.abc.Sequence[tuple[Params | "
+              "collections.abc.Sequence[Param], object]], *, clip_norm: float | None = None, "
+              "clip_value: float | None = None) -> list[Value]"),
+      "Groups of parameters, (parameters, optimizer) each: gradients are clipped over all groups "
+      "before each optimizer gets its own.");
   module.def(
       "minimize",
       [](ValueArgument loss, ParamsArgument params, nb::handle optimizer) {
         const Where where = python_line();
-        if (!nb::hasattr(optimizer, "update") || PyType_Check(optimizer.ptr())) {
-          throw input_error(where, "minimize: wanted an optimizer, such as Adam(): found {}",
-                            type_text(optimizer));
-        }
+        expect_optimizer(optimizer, where);
         return minimize(value_of(loss.object, where), params_of(params.object, where),
-                        PythonOptimizer{optimizer}, where);
+                        PythonOptimizer{nb::borrow(optimizer)}, where);
       },
       nb::arg("loss"), nb::arg("params"), nb::arg("optimizer"),
       nb::sig("def minimize(loss: Value | State, params: Params | "

@@ -221,8 +221,17 @@ static void test_options(void) {
   options.cpu = "8086";
   REFUSED(GRAPHC_ERROR_USAGE, "8086");
   options.cpu = NULL;
+  options.memory = -1;
+  REFUSED(GRAPHC_ERROR_USAGE, "memory: wanted bytes, or 0: found -1");
+  options.memory = 0;
+  options.struct_size = offsetof(graphc_options, remat) - 1;
+  REFUSED(GRAPHC_ERROR_USAGE, "struct_size");
+  options.struct_size = sizeof options;
   options.target = "reference";
   REFUSED(GRAPHC_ERROR_USAGE, "target 'reference' has no option 'threads'");
+  options.threads = 0;
+  options.remat = "off";
+  REFUSED(GRAPHC_ERROR_USAGE, "target 'reference' has no option 'remat'");
   CHECK(none == NULL);
   graphc_info info = {sizeof info - 1};
   FAILS(graphc_session_state(session, 0, &info, &error), GRAPHC_ERROR_USAGE, "struct_size");

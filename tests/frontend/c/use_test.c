@@ -238,6 +238,61 @@ static void test_files(const char* path) {
   remove(path);
 }
 
+/// A derivative of a loop whose states take more than 64 KiB, and that asks for what it cannot
+/// have.
+static const char kDerivative[] =
+    "graph @descend(%x: f32[400,64], %h0: f32[64]) state (%w: f32[64]) {\n"
+    "  %y, %h.end = scan {save_every = 500} %x.t in %x carry %h = %h0 with %w {\n"
+    "    %h.1 = tanh(add(mul(%h, %w), %x.t))\n"
+    "    next %h = %h.1\n"
+    "    emit %h.1\n"
+    "  }\n"
+    "  %loss = sum(mul(%y, %y)) {axes = [0, 1]}\n"
+    "  %dw = grad %loss, %w\n"
+    "  return %loss, %dw\n"
+    "}\n";
+
+struct lines {
+  int memory, save_every;
+};
+
+static void count_line(const char* line, void* data) {
+  struct lines* lines = data;
+  lines->memory += strstr(line, "memory: the step needs ") != NULL;
+  lines->save_every += strstr(line, "save_every = 500 has no effect") != NULL;
+}
+
+/// Options of derivatives, and what a compilation announces.
+static void test_notices(void) {
+  graphc_module* module = NULL;
+  OK(graphc_module_parse(kDerivative, strlen(kDerivative), "descend.graph", &module, &error));
+  struct lines lines = {0, 0};
+  graphc_options options = {sizeof options};
+  options.target = "cpu";
+  options.no_disk_cache = 1;
+  options.memory = 64 << 10;
+  options.announce = count_line;
+  options.announce_data = &lines;
+  graphc_session* session = NULL;
+  OK(graphc_session_create(module, &options, &session, &error));
+  OK(graphc_graph_free(compiled(session, "descend"), &error));
+  CHECK(lines.memory == 1 && lines.save_every == 1);
+  OK(graphc_session_free(session, &error));
+  // Told how many states to save, it does not look at the memory.
+  options.remat = "20";
+  OK(graphc_session_create(module, &options, &session, &error));
+  OK(graphc_graph_free(compiled(session, "descend"), &error));
+  CHECK(lines.memory == 1 && lines.save_every == 2);
+  OK(graphc_session_free(session, &error));
+  // A program that was compiled before there were these options.
+  options.struct_size = offsetof(graphc_options, remat);
+  OK(graphc_session_create(module, &options, &session, &error));
+  OK(graphc_graph_free(compiled(session, "descend"), &error));
+  CHECK(lines.memory == 1 && lines.save_every == 2);
+  OK(graphc_session_free(session, &error));
+  OK(graphc_module_free(module, &error));
+}
+
 struct shared {
   graphc_graph* graph;
   float h0[64], h[64];
@@ -303,6 +358,7 @@ int main(int count, char** arguments) {
   test_strides("reference");
   test_shapes();
   test_files(arguments[1]);
+  test_notices();
   test_threads();
   printf("%d failures\n", failures);
   return failures > 0;

@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 # The Python forms of the tour and of the examples print what the C++ programs print: the same
 # graphs, names and losses, to the letter.
+import math
 import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 
 MODELS = pathlib.Path(__file__).resolve().parents[3] / "models"
 
 
-def printed(*command):
-    return subprocess.run([sys.executable, *command], check=True, text=True,
+def printed(*command, cwd=None):
+    return subprocess.run([sys.executable, *command], check=True, text=True, cwd=cwd,
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
 
 
@@ -51,6 +53,28 @@ class Examples(unittest.TestCase):
                 self.assertIn(line, text.splitlines(), name)
             self.assertNotIn("not learnt", found)
             self.assertIn("right", found)
+
+    def test_forecast(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "load.csv")
+            rows = [f"{i},{50 + 20 * math.sin(i * .2618) + 8 * math.sin(i * .0374):.3f}"
+                    for i in range(2000)]
+            path.write_text("\n".join(["hour,load", *rows]) + "\n", encoding="utf-8")
+            first, second = printed(MODELS / "examples/forecast.py", path, "load").splitlines()
+        self.assertIn(first, wanted("examples/README.md",
+                                    "example-forecast load.csv load").splitlines())
+        self.assertLess(int(re.match(r"error (\d+) %", second)[1]), 60)
+
+    def test_fit(self):
+        with tempfile.TemporaryDirectory() as folder:
+            found = [printed(MODELS / "examples/fit.py", *epochs, cwd=folder)
+                     for epochs in (["3"], [])]
+            self.assertIn("3 epochs, 60 steps; the best validation is 0", found[0])
+            self.assertIn("12 epochs, 240 steps; the best validation is 0", found[1])
+            curve = pathlib.Path(folder, "curve.csv").read_text(encoding="utf-8").splitlines()
+        self.assertEqual(curve[0], "epoch,loss,validation")
+        self.assertEqual(len(curve), 13)
+        self.assertLess(float(curve[-1].split(",")[1]), 0.2 * float(curve[1].split(",")[1]))
 
 
 if __name__ == "__main__":

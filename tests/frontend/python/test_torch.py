@@ -199,6 +199,27 @@ class Memory(unittest.TestCase):
         self.assertLessEqual(len(network._compiled), 16)
 
 
+class Announced(unittest.TestCase):
+    def test_an_option_without_effect_is_announced_once(self):
+        lines = []
+        ours = graphc.torch.cell(plain, save_every=100, announce=lines.append)
+        for steps in (5, 5, 6, 5):
+            leaves = tensors("plain", torch.float32, steps)
+            gradients(ours(*leaves), leaves)
+        said = [line for line in lines if "save_every = 100 has no effect" in line]
+        self.assertEqual(len(said), 2, lines)  # of loops of 5 steps and of 6
+        self.assertIn("the loop has 5 steps", said[0])
+
+    def test_a_loop_of_several_kernels_is_announced(self):
+        lines = []
+        pieces = graphc.torch.cell(lambda x, h, s: (graphc.tanh(h * s + x), graphc.sum(h)),
+                                   states=2, announce=lines.append)
+        for steps in (5, 6):
+            pieces(torch.ones(steps, 4, 3), torch.zeros(4, 3), torch.ones(()))
+        [line] = [line for line in lines if "a loop, not one recurrent kernel" in line]
+        self.assertIn("test_torch.py:", line)
+
+
 class Document(unittest.TestCase):
     def test_python_md(self):
         path = pathlib.Path(__file__).resolve().parents[3] / "docs/python.md"

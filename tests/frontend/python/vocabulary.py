@@ -14,6 +14,8 @@ PACKAGE = ROOT / "frontend/python"
 OTHERWISE = {
     "assign": "State.value",
     "at": "x[i]",
+    "BestCheckpointOptions": "arguments of BestCheckpoint",
+    "ColumnKind": "names",
     "CompileOptions": "options of Session",
     "Condition": "a Value of bools",
     "CpuOptions": "options of Session",
@@ -21,23 +23,30 @@ OTHERWISE = {
     "Data": "arrays and numbers",
     "Dim": "numbers and names",
     "DropoutShare": "rate=, keep=",
+    "EarlyStoppingOptions": "arguments of EarlyStopping",
     "Elements": "NumPy arrays",
     "ErrorKind": "classes of exceptions",
     "Extents": "dict",
+    "Figures": "dict",
+    "FitOptions": "arguments of fit",
     "LayerOptions": "options of layers",
     "Literal": "NumPy arrays",
     "Loading": "names",
     "LoadReport": "dict",
+    "Missing": "names",
     "Mode": "names",
     "NamedData": "dict",
     "npy": "numpy.load",
     "Numeral": "int and float",
     "Operand": "values and numbers",
+    "ParamGroup": "(parameters, optimizer)",
+    "PlateauOptions": "arguments of Plateau",
     "Precision": "names",
     "precision_named": "names",
     "print": "print() and Model.trace",
     "Results": "what a function returns",
     "RoundUp": "numbers and functions",
+    "SampleBatches": "list",
     "Saving": "everything=",
     "ScanOptions": "lengths=, reverse=, save_every=",
     "SessionOptions": "options of Session",
@@ -47,6 +56,7 @@ OTHERWISE = {
     "Steps": "int",
     "summarize": "Model.summary",
     "Summary": "Model.summary",
+    "TableOptions": "arguments of read_table",
     "Tensor": "NumPy arrays",
     "to_multiple_of": "a number in round_up=",
     "to_one_of": "a function in round_up=",
@@ -58,13 +68,9 @@ OTHERWISE = {
 }
 #: Parts of the C++ frontend that Python does not have, as docs/python.md says.
 ABSENT = """
-    ParamGroup parse_graph batches_by_length BestCheckpoint BestCheckpointOptions ColumnKind
-    Curve EarlyStopping EarlyStoppingOptions Figures fit FitEpoch FitOptions FitReport FitStep
-    in_batches KeptCounter LastCheckpoint Ranks mean_loss Missing Plateau PlateauOptions PlotLine
-    PlotNumbers PlotPanel ProgressAt PytorchState read_safetensors read_table
-    Safetensors SampleBatches shuffled Table TableColumn TableOptions TensorBoard
-    write_safetensors BlockState GatedDelta HeadOptions MinGru Mlstm RecurrentBlock RgLru Rwkv7
-    SelectiveScan SelectiveScanOptions Slstm gated_delta min_gru mlstm rg_lru rwkv7
+    parse_graph Ranks PlotLine PlotNumbers PlotPanel ProgressAt PytorchState read_safetensors
+    Safetensors write_safetensors BlockState GatedDelta HeadOptions MinGru Mlstm RecurrentBlock
+    RgLru Rwkv7 SelectiveScan SelectiveScanOptions Slstm gated_delta min_gru mlstm rg_lru rwkv7
     selective_scan slstm
 """.split()
 

@@ -26,6 +26,9 @@ from .cells import Cell, cell
 from .layers import GRU, LSTM, RNN
 from .modules import Module, module
 
+# Threads of PyTorch spin for milliseconds after each of its operations: steps run on them.
+_graphc._use_threads_of(_os.path.join(_os.path.dirname(_os.path.abspath(_torch.__file__)), "lib",
+                                      "libtorch_cpu.so"))
 # A cell is traced in the middle of torch: errors have the line of its equation, or of its call.
 _graphc.add_package_folder(_os.path.dirname(_os.path.abspath(_torch.__file__)) + _os.sep)
 

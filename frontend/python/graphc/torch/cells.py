@@ -4,9 +4,10 @@
 
 import torch
 
-from .. import _graphc
+from .. import networks
 from ..errors import InputError
-from .networks import DType, Network, precision_of, usable
+from ..networks import usable
+from .networks import OfTensors, precision_of
 from .operators import Operators
 
 
@@ -27,35 +28,22 @@ def cell(function=None, *, states=1, reverse=False, target="", threads=0, save_e
     slow and meant for gradcheck. Under torch.autocast they are computed in float32, and the factors
     of products are rounded to bfloat16 if that is the type of autocast. There are a first and a
     second derivative. `save_every=n` keeps the states of every n-th step alone for the derivative
-    and computes the others again. Further options are those of graphc.Session.
+    and computes the others again. Further options are those of graphc.Session; a notice, as of an
+    option without effect, is announced once.
     """
     if function is None:
         return lambda body: cell(body, states=states, reverse=reverse, target=target,
                                  threads=threads, save_every=save_every, **options)
-    if not callable(function) or states < 1:
-        raise InputError("cell: wanted a function of one step and at least one state: found "
-                         f"{type(function).__name__} and states={states}")
     return Cell(function, states, reverse, save_every,
                 {"target": target, "threads": threads, **options})
 
 
-class Cell:
-    """What cell() makes. A copy is the cell itself; it is pickled by its name, like a function."""
+class Cell(networks.Cell):
+    """What cell() makes."""
 
     def __init__(self, function, states, reverse, save_every, options):
-        self.function = function
-        self.states = states
-        self.reverse = reverse
-        self.save_every = save_every
-        self._options = {"target": "cpu", "announce": _silent, **options}
-        self._options["target"] = self._options["target"] or "cpu"
-        if self._options["target"] != "cpu":
-            del self._options["threads"]
+        super().__init__(function, states, reverse, save_every, options)
         self._networks = {}
-        self.__doc__ = function.__doc__
-        self.__name__ = getattr(function, "__name__", "cell")
-        self.__qualname__ = getattr(function, "__qualname__", self.__name__)
-        self.__module__ = getattr(function, "__module__", __name__)
         self._operators = Operators(self.__name__, self._network, self._results)
 
     def __call__(self, xs, *tensors, lengths=None):
@@ -72,36 +60,13 @@ class Cell:
     def __repr__(self):
         return f"<graphc.torch.Cell {self.__module__}.{self.__qualname__}, {self.states} states>"
 
-    def __reduce__(self):
-        return self.__qualname__
-
-    def loop(self, xs, tensors, lengths):
-        """The scan of the cell, while a graph is traced."""
-        states = [_graphc.State(initial, f"state{place}")
-                  for place, initial in enumerate(tensors[:self.states])]
-        parameters = tensors[self.states:]
-
-        def step(x):
-            found = self.function(x, *[state.value for state in states], *parameters)
-            found = found if isinstance(found, (tuple, list)) else (found,)
-            if len(found) != self.states:
-                raise InputError(f"{self.__name__}: wanted the next value of {self.states} "
-                                 f"state{'s' * (self.states > 1)}: found {len(found)} values")
-            for state, value in zip(states, found):
-                state.value = value
-            return states[0]
-
-        steps = _graphc.scan(xs, step, lengths=lengths, reverse=self.reverse,
-                             save_every=self.save_every)
-        return [steps, *[state.value for state in states]]
-
     def _network(self, tensors, precision):
         precision = usable(precision)
         ranks = tuple(tensor.dim() for tensor in tensors)
         has_lengths = tensors[-1].dtype == torch.int32
         key = (precision, has_lengths, ranks)
         if key not in self._networks:
-            self._networks[key] = _CellNetwork(self, ranks, has_lengths,
+            self._networks[key] = _CellNetwork(self, ranks[:len(ranks) - has_lengths], has_lengths,
                                                {"precision": precision, **self._options})
         return self._networks[key]
 
@@ -112,31 +77,8 @@ class Cell:
                 *[state.new_empty(state.shape) for state in last]]
 
 
-class _CellNetwork(Network):
-    """A cell for tensors of these ranks: a model and its session."""
-
-    graph = "forward"
-
-    def __init__(self, cell, ranks, has_lengths, options):
-        super().__init__()
-        self.cell = cell
-        self.ranks = ranks[:len(ranks) - has_lengths]
-        self.has_lengths = has_lengths
-        self.model = _graphc.Model(cell.__name__)
-        self.model.graph("forward", lambda inputs: self.traced(inputs)[1])
-        self.session = _graphc.Session(self.model, **options)
-
-    def traced(self, inputs):
-        names = ["xs"] + [f"a{place}" for place in range(len(self.ranks) - 1)]
-        leaves = [inputs(name, DType.f32, [f"{name}.{axis}" for axis in range(rank)])
-                  for name, rank in zip(names, self.ranks)]
-        lengths = inputs("lengths", DType.i32, ["batch"]) if self.has_lengths else None
-        results = self.cell.loop(leaves[0], leaves[1:], lengths)
-        return [*leaves, *[lengths] * self.has_lengths], results
-
-
-def _silent(line):
-    """Sessions of cells say nothing: a shape more is usual in torch."""
+class _CellNetwork(OfTensors, networks.CellNetwork):
+    """A cell for tensors of these ranks."""
 
 
 def _prepared(name, tensors):

@@ -9,7 +9,8 @@ import torch
 
 from .. import _graphc
 from ..errors import InputError
-from .networks import DTYPES, Network, dtype_of, encoded, precision_of, usable
+from ..networks import Announcing, usable
+from .networks import DTYPES, OfTensors, dtype_of, encoded, precision_of
 from .operators import Operators
 
 _numbers = itertools.count()
@@ -89,6 +90,7 @@ class _Core:
         self.function = model.function(graph)
         self.names = [param.name for param in model.params()]
         self._options = options
+        self._announce = Announcing(options.get("announce"))
         self._sessions = {}
         self._networks = {}
         self._count = self._names = None
@@ -109,7 +111,7 @@ class _Core:
         precision = usable(precision)
         if precision not in self._sessions:
             self._sessions[precision] = _graphc.Session(
-                self.model, precision=precision, announce=_silent, **self._options)
+                self.model, precision=precision, **{**self._options, "announce": self._announce})
         return self._sessions[precision]
 
     def run(self, parameters, inputs, training):
@@ -161,7 +163,7 @@ class _Core:
         return Operators(self.graph, network, results, assigns)
 
 
-class _ModelNetwork(Network):
+class _ModelNetwork(OfTensors):
     """A graph of a model with its parameters as inputs, in training or not."""
 
     def __init__(self, core, training, session):
@@ -224,7 +226,3 @@ def _of_a_type_of_ours(tensor, parameters):
     if not any(tensor.dtype == theirs for theirs, _ in DTYPES):
         raise InputError(f"wanted a tensor of floats, integers or bool: found {tensor.dtype}")
     return tensor
-
-
-def _silent(line):
-    """Sessions of modules say nothing: a shape more is usual in torch."""

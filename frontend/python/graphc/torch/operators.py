@@ -27,7 +27,7 @@ import threading
 import torch
 
 from ..errors import InputError
-from .networks import decoded, dtype_of, encoded
+from .networks import decoded, dtype_of, encoded, readable
 
 _library = torch.library.Library("graphc", "FRAGMENT")
 _numbers = itertools.count()
@@ -40,8 +40,8 @@ def _tensors(arrays):
 
 
 def _plain(tensors):
-    """What a graph reads: tensors that ask for no gradient."""
-    return [tensor.detach() for tensor in tensors]
+    """What a graph reads."""
+    return [readable(tensor) for tensor in tensors]
 
 
 class Operators:
