@@ -12,7 +12,7 @@
 namespace graphc::core::cuda {
 namespace {
 
-constexpr int kWarp = 32, kMostThreads = 1024;
+constexpr int kLanesOfWarp = 32, kThreadsOfBlock = 1024;
 /// A thread's elements of the matrix: of a whole one, since several such matrices are in its
 /// registers; and of a part, where more threads make a step shorter.
 constexpr int64_t kElementsOfWhole = 16, kElementsOfPart = 4;
@@ -20,19 +20,19 @@ constexpr int64_t kElementsOfWhole = 16, kElementsOfPart = 4;
 /// load; and those of all operations on an element. They only have to rank divisions.
 constexpr double kShuffle = 2, kMeeting = 60, kSpill = 8, kCyclesOfElement = 20;
 /// Cycles until a result can be used, and the instructions that a multiprocessor starts in one.
-constexpr double kLatency = 25, kSchedulers = 4;
+constexpr double kResultLatency = 25, kSchedulers = 4;
 /// Registers of a multiprocessor, the most of a thread, and those that a thread takes for
 /// addresses.
-constexpr int64_t kRegisters = 64 << 10, kMostRegisters = 255, kRegistersOfAddresses = 40;
+constexpr int64_t kRegistersOfAll = 64 << 10, kRegistersOfThread = 255, kRegistersOfAddresses = 40;
 
-int power_of_two(int64_t least, int64_t most) {
+int limited_power_of_two(int64_t least, int64_t most) {
   const auto power = int64_t(std::bit_ceil(uint64_t(std::max<int64_t>(least, 1))));
   return int(std::min(power, most));
 }
 
 /// The number of parts of an axis: the largest power of two whose blocks all run at a time, and
 /// that leaves every part the same number of elements, eight at least.
-int64_t parts_of(int64_t extent, int64_t loop_rows, const Gpu& gpu) {
+int64_t number_of_parts(int64_t extent, int64_t loop_rows, const Gpu& gpu) {
   int64_t parts = 1;
   while (2 * parts * loop_rows <= gpu.multiprocessors && extent % (2 * parts) == 0 &&
          extent / (2 * parts) >= 8)
@@ -51,10 +51,11 @@ double cycles_of_sums(const ThreadAxis& axis, int64_t results) {
 /// an instruction of a warp touches.
 double cycles_of_access(const RowValue& value, const RowThreads& threads) {
   const int64_t size = size_of(value.place.dtype);
-  int lines = kWarp;
+  int lines = kLanesOfWarp;
   if (std::abs(value.place.of_column) == size) lines = threads.rows.lanes;
   if (std::abs(value.place.of_row) == size) lines = threads.columns.lanes;
-  const double instructions = double(threads.elements(Spread::matrix)) * threads.count() / kWarp;
+  const double instructions =
+      double(threads.elements(Spread::matrix)) * threads.count() / kLanesOfWarp;
   return instructions * lines;
 }
 
@@ -85,7 +86,7 @@ int64_t RowThreads::elements(Spread spread) const {
 }
 
 int64_t RowThreads::most_registers() const {
-  return std::min(kMostRegisters, kRegisters / count());
+  return std::min(kRegistersOfThread, kRegistersOfAll / count());
 }
 
 int64_t RowThreads::registers(const RowLoop& loop, int matrices_ahead, int vectors_ahead) const {
@@ -105,7 +106,7 @@ RowThreads row_threads(const Plan& plan, const RowLoop& loop, const Gpu& gpu) {
   for (const bool rows : {false, true}) {
     std::optional<Division> division = divided(plan, loop, rows);
     const int64_t parts =
-        division ? parts_of(rows ? loop.rows : loop.columns, loop.loop_rows, gpu) : 1;
+        division ? number_of_parts(rows ? loop.rows : loop.columns, loop.loop_rows, gpu) : 1;
     if (parts <= threads.parts()) continue;
     threads.rows.parts = rows ? parts : 1;
     threads.columns.parts = rows ? 1 : parts;
@@ -114,15 +115,16 @@ RowThreads row_threads(const Plan& plan, const RowLoop& loop, const Gpu& gpu) {
   threads.rows.extent = loop.rows / threads.rows.parts;
   threads.columns.extent = loop.columns / threads.columns.parts;
   const int64_t of_thread = threads.parts() > 1 ? kElementsOfPart : kElementsOfWhole;
-  const int warps = power_of_two(threads.rows.extent * threads.columns.extent / (of_thread * kWarp),
-                                 kMostThreads / kWarp);
+  const int warps = limited_power_of_two(
+      threads.rows.extent * threads.columns.extent / (of_thread * kLanesOfWarp),
+      kThreadsOfBlock / kLanesOfWarp);
   RowThreads best;
   double least = std::numeric_limits<double>::infinity();
-  for (int lanes = kWarp; lanes > 0; lanes /= 2) {
+  for (int lanes = kLanesOfWarp; lanes > 0; lanes /= 2) {
     for (int of_rows = 1; of_rows <= warps; of_rows *= 2) {
       RowThreads tried = threads;
       tried.rows.lanes = lanes;
-      tried.columns.lanes = kWarp / lanes;
+      tried.columns.lanes = kLanesOfWarp / lanes;
       tried.rows.warps = of_rows;
       tried.columns.warps = warps / of_rows;
       const double elements = double(tried.elements(Spread::matrix));
@@ -141,11 +143,12 @@ RowStep row_step(const Plan& plan, const RowLoop& loop, const RowThreads& thread
   for (const RowNest& nest : loop.nests) {
     const NestProgram& program = plan.programs[size_t(nest.call->program)];
     const double instructions = double(program.body.size()) *
-                                double(threads.elements(nest.domain)) * threads.count() / kWarp;
-    cycles += kLatency + instructions / kSchedulers;
+                                double(threads.elements(nest.domain)) * threads.count() /
+                                kLanesOfWarp;
+    cycles += kResultLatency + instructions / kSchedulers;
     for (const ThreadAxis* axis : {&threads.rows, &threads.columns}) {
       if (axis == &threads.rows ? nest.over_rows : nest.over_columns)
-        cycles += kLatency * std::bit_width(unsigned(axis->lanes - 1));
+        cycles += kResultLatency * std::bit_width(unsigned(axis->lanes - 1));
     }
   }
   RowStep step;
