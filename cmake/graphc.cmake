@@ -66,13 +66,10 @@ endif()
 # the kernels compiled at run time have no landing pads, and Debian's start files no shadow stacks.
 include(CheckPIESupported)
 check_pie_supported(LANGUAGES CXX)
+add_compile_options(-fstack-protector-strong)
 add_link_options(-Wl,-z,relro,-z,now)
-if(NOT GRAPHC_SANITIZE)
-  add_compile_options(-fstack-protector-strong)
-endif()
-# The sanitizers see more than either (and take a twentieth more time to compile with the first);
-# they replace the same calls, and without -O there is nothing to check. Who wants another level in
-# CMAKE_CXX_FLAGS gets it.
+# The sanitizers replace the same calls, and without -O there is nothing to check. Who wants another
+# level in CMAKE_CXX_FLAGS gets it.
 if(NOT GRAPHC_SANITIZE AND NOT CMAKE_CXX_FLAGS MATCHES "_FORTIFY_SOURCE")
   add_compile_options(
     "$<$<CONFIG:Release,RelWithDebInfo,MinSizeRel>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=2>")
