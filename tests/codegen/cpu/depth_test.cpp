@@ -96,7 +96,7 @@ TEST(DepthCpu, CarriesThatHandAValueOnAreAChain) {
 }
 
 TEST(DepthCpu, LoopsInOneAnotherAreAllowedAsDeepAsThatStackTakes) {
-  on_a_small_stack([] { go_through(nested_graph(40, false), "fused", "auto"); });
+  on_a_small_stack([] { go_through(nested_graph(24, false), "fused", "auto"); });
 }
 
 TEST(DepthCpu, EveryPassTakesAChain) {
