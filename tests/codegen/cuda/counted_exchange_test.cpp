@@ -170,7 +170,7 @@ TEST_F(CountedExchange, ADamagedExchangeIsFound) {
       {R"(\(iteration \+ 1\) % 2\) \* (\d+)u)", "iteration % 2) * $1u"},
       {R"(\n *send_(\d|sums)\([^;]*;)", "\n"},
       {R"(\n *own\[at [^;]*;)", "\n"},
-      {R"(from < (\d+); \+\+from)", "from < $1 - 1; ++from"},
+      {R"(int from = 0; )", "int from = 1; "},
       {R"((inbox_\w+ \+ \(unsigned\)\()iteration)", "$1(iteration + 1)"},
       {R"(if \(iteration \+ 1 < steps\))", "if (true)"},
       {R"(\n *copies\[at\] = (bf16|f16)_pair[^\n]*)", "\n copies[at] = 0u;"},

@@ -140,7 +140,12 @@ void CountedProductText::multiply(size_t p, std::string_view into) {
              body_.name_of(ParameterKind::left, int(p)),
              body_.name_of(ParameterKind::right, int(p)));
   text_.line("float {}_{}[{}][2][{}] = {{}};", into, p, parts, columns);
-  text_.open_block();
+  // A warp without columns must not read: nothing that it sends would say that it has.
+  const int tiles = of.lanes.warps * of.lanes.tiles_of_warp;
+  if (!of.scatters && tiles > of.lanes.unit_tiles)
+    text_.open("if (unit_tile < {})", of.lanes.unit_tiles);
+  else
+    text_.open_block();
   if (pieces) text_.line("float piece[{}][2][{}] = {{}};", parts, columns);
   text_.line("const unsigned operand = operand_{}{};", name, copy_text(of, of.operand_words));
   const auto steps = [&](int begin, int end) {
