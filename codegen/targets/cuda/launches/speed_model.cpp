@@ -214,7 +214,11 @@ class Prediction {
   /// All steps of a loop that is one launch.
   void add_loop(LaunchTime& time, const LoopCall& loop, const Launched& of, double times) const {
     const LoopPlacement& placement = *of.placement;
-    const double all = times * double(loop.steps);
+    const Gpu& gpu = figures_.gpu;
+    // Clusters that do not run at the same time take further rounds.
+    const double rounds =
+        placement.placement == Placement::cluster ? double(placement.rounds(gpu)) : 1;
+    const double all = times * double(loop.steps) * rounds;
     const bool owned = placement.placement != Placement::streamed;
     time.steps = loop.steps;
     if (placement.placement == Placement::rows) return add_rows(time, placement, all);
@@ -228,8 +232,14 @@ class Prediction {
       if (placement.barrier_after[nest++]) time.barriers += all;
     }
     time.barriers_us =
-        time.barriers * (placement.placement == Placement::cluster ? figures_.gpu.cluster_barrier_us
-                                                                   : figures_.gpu.barrier_us);
+        time.barriers *
+        (placement.placement == Placement::cluster ? gpu.cluster_barrier_us : gpu.barrier_us);
+    if (placement.counted != nullptr) {
+      const double exchange = gpu.exchange_block_us * double(placement.column_groups) *
+                              double(placement.counted->products.size());
+      time.latency_us += (gpu.counted_step_us + exchange) * all;
+      time.busy_us += (gpu.counted_step_us + exchange) * all;
+    }
   }
 
   const Plan& plan_;

@@ -25,7 +25,8 @@ class Counting {
         call_(call),
         depth_(depth),
         placement_(placement),
-        share_(placement == nullptr ? nullptr : &placement->nests[nest]) {
+        share_(placement == nullptr ? nullptr : &placement->nests[nest]),
+        nest_(nest) {
     const Grid grid = nest_grid(program_, call_);
     blocks_across_ = grid.blocks[0];
     blocks_down_ = grid.blocks[1];
@@ -47,12 +48,14 @@ class Counting {
       if (access.operand == Access::Operand::right) right[size_t(access.index)] = bytes;
     }
     for (size_t i = 0; i < call_.products.size(); ++i) product(i, left[i], right[i]);
-    // The wait for the operands of the body.
-    work_.waits += 1;
+    // The wait for the operands of the body; a counted exchange takes longer
+    // (Gpu::counted_step_us).
+    if (!is_counted()) work_.waits += 1;
     return work_;
   }
 
  private:
+  bool is_counted() const { return placement_ != nullptr && placement_->counted != nullptr; }
   double around() const {
     double product = 1;
     for (int64_t extent : call_.outer) product *= double(extent);
@@ -103,6 +106,12 @@ class Counting {
     work_.flop += 2 * terms;
     work_.is_f64 |= form.sum == DType::f64;
     if (on_tensor_cores(program_)) work_.factors = form.factors;
+    if (is_counted()) {
+      const CountedLoop& loop = *placement_->counted;
+      const CountedProduct& counted = loop.products[loop.number_of(nest_, index)];
+      work_.shared_bytes += work_.blocks * loop.loaded_bytes(counted);
+      return;
+    }
     // The values that a warp loads of each operand for a term serve all its sums.
     const ProductTile tile = this->tile();
     const auto text = product_text(program_, tile);
@@ -116,6 +125,7 @@ class Counting {
   const int depth_;
   const LoopPlacement* const placement_;
   const NestShare* const share_;
+  const size_t nest_;
   double blocks_across_ = 0, blocks_down_ = 0;
   NestWork work_;
 };

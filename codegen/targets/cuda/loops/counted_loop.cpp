@@ -14,7 +14,7 @@ namespace graphc::core::cuda {
 namespace {
 
 /// Registers of a lane for right fragments, of all products of a loop.
-constexpr int kWeightRegisters = 96;
+constexpr int kWeightRegisters = 112;
 /// Sums of a lane for a tile of rows, of one product; as many again where a sum has pieces.
 constexpr int kMostCountedSums = 32;
 /// What an mbarrier counts in a phase (PTX ISA, "mbarrier").
@@ -94,6 +94,7 @@ class CountedPlanning {
     added.nest = exchange.nest;
     added.product = exchange.product;
     added.next_step = exchange.next_step;
+    added.units_of_block = placement_.nests[exchange.nest].columns_of_block;
     added.factors = form.factors;
     added.terms_of_step = mma_form(form.factors).terms;
     for (const HandedStore& store : exchange.stores) {
@@ -108,19 +109,35 @@ class CountedPlanning {
       added.strips_of_block += loop_.nests[store.nest].unit_tiles * counted.parts;
       added.stores.push_back(counted);
     }
-    const int strips = added.strips_of_block * loop_.blocks;
+    choose_lanes(added, nest, form.parts);
+    const int sums = form.parts * added.lanes.tiles_of_warp * 4;
+    if (sums > kMostCountedSums)
+      return fmt::format("a lane would have {} sums of %{}", sums, name_of(exchange.nest));
+    const int strips = added.strips_of_block * (added.scatters ? 1 : loop_.blocks);
     added.steps = rounded_quotient(strips, added.strips_of_step());
-    added.steps_of_warp = rounded_quotient(added.steps, nest.splits());
-    added.words_of_step = form.parts * nest.tiles_of_warp * 2;
-    if (form.parts * nest.tiles_of_warp * 4 > kMostCountedSums)
-      return fmt::format("a lane would have {} sums of %{}", form.parts * nest.tiles_of_warp * 4,
-                         name_of(exchange.nest));
-    // Lanes hand on two words of a strip of 16-bit terms, four of another.
-    added.bytes_of_use = int64_t{loop_.row_tiles} * strips * 32 * (16 / added.strips_of_step());
+    added.steps_of_warp = rounded_quotient(added.steps, added.lanes.splits());
+    added.words_of_step = form.parts * added.lanes.tiles_of_warp * 2;
     if (added.bytes_of_use > kMostCountedBytes)
       return fmt::format("a step would hand on {} bytes to a block", added.bytes_of_use);
     loop_.products.push_back(std::move(added));
     return {};
+  }
+
+  /// Lets a product gather its left operand, or scatter its partial sums, if those are fewer bytes.
+  void choose_lanes(CountedProduct& added, const CountedNest& nest, int parts) const {
+    // Lanes hand on two words of a strip of 16-bit terms, four of another, and four sums.
+    const int64_t gathered = int64_t{loop_.row_tiles} * added.strips_of_block * loop_.blocks * 32 *
+                             (16 / added.strips_of_step());
+    const int64_t scattered =
+        int64_t{loop_.row_tiles} * nest.unit_tiles * parts * loop_.blocks * 32 * 16;
+    CountedNest all;
+    all.unit_tiles = nest.unit_tiles * loop_.blocks;
+    all.warps = kCountedWarps;
+    all.tiles_of_warp = rounded_quotient(all.unit_tiles, kCountedWarps);
+    added.scatters = !added.next_step && scattered < gathered &&
+                     all.tiles_of_warp * parts * 4 <= kMostCountedSums;
+    added.lanes = added.scatters ? all : nest;
+    added.bytes_of_use = added.scatters ? scattered : gathered;
   }
 
   /// Right fragments go to registers as far as there are any, and then to shared memory.
@@ -132,7 +149,10 @@ class CountedPlanning {
       registers -= product.in_registers * product.words_of_step;
       product.operand_words = int64_t{loop_.row_tiles} * product.steps * 128;
       product.operand_at = loop_.words;
-      loop_.words += 2 * product.operand_words;
+      loop_.words += (product.scatters ? 1 : 2) * product.operand_words;
+      product.inbox_at = loop_.words;
+      product.inbox_words = product.scatters ? product.bytes_of_use / 4 : 0;
+      loop_.words += 2 * product.inbox_words;
       product.weights_at = loop_.words;
       product.weights_words = int64_t{kCountedWarps} *
                               (product.steps_of_warp - product.in_registers) *
@@ -144,7 +164,7 @@ class CountedPlanning {
     for (size_t i = 0; i < loop_.nests.size(); ++i) {
       int64_t at = sums_at;
       for (CountedProduct& product : loop_.products) {
-        if (product.nest != i || loop_.nests[i].splits() == 1) continue;
+        if (product.nest != i || product.lanes.splits() == 1) continue;
         product.sums_at = at;
         at += 2 * int64_t{product.words_of_step} / 2 * 4 * 32 * kCountedWarps;
       }
@@ -171,6 +191,16 @@ int CountedProduct::words_of_send(const CountedStore& store) const {
 }
 
 std::string CountedProduct::name() const { return fmt::format("{}_{}", nest, product); }
+
+double CountedLoop::loaded_bytes(const CountedProduct& product) const {
+  // 16 bytes a lane: the left fragment of each step and tile of rows, right fragments that are in
+  // no registers, and partial sums.
+  const double left = double(row_tiles) * product.steps_of_warp;
+  const double right =
+      double(row_tiles) * (product.steps_of_warp - product.in_registers) * product.loads_of_step();
+  const double lanes = 32.0 * kCountedWarps;
+  return 16 * lanes * (left + right) + (product.scatters ? double(product.bytes_of_use) : 0);
+}
 
 size_t CountedLoop::number_of(size_t nest, size_t product) const {
   const auto found = std::ranges::find_if(products, [&](const CountedProduct& each) {

@@ -13,6 +13,10 @@
 // Terms are in the order of those who make them: block by block, store by store, unit tile by unit
 // tile, part by part. Where a block's columns are no multiple of eight, strips end in zeros.
 //
+// Scatter. Where an operand is made in the step that multiplies it, and is larger than the result,
+// as in derivatives, a block multiplies its own terms by all columns instead, and sends each block
+// the partial sums of its columns, which that adds in the order of the blocks.
+//
 // Safety. A left operand is kept twice. A block sends what belongs to the use after next only when
 // all of the next use has come to it, hence every peer has sent that, hence every peer has read
 // what is now overwritten: each warp sends after it has read, or meets its block in between. A
@@ -52,19 +56,26 @@ struct CountedStore {
   int64_t units = 0, units_of_block = 0;  ///< columns of the nest, and of a block
 };
 
-/// A product whose left operand is handed on, and whose right operand stays on the chip.
+/// A product whose left operand, or whose partial sums, are handed on, and whose right operand
+/// stays on the chip.
 struct CountedProduct {
   size_t nest = 0, product = 0;
   bool next_step = false;  ///< as in Exchange
   std::vector<CountedStore> stores;
   Factors factors = Factors::bf16;
-  int terms_of_step = 16;  ///< of an instruction
+  int terms_of_step = 16;      ///< of an instruction
+  bool scatters = false;       ///< hands partial sums on
+  int64_t units_of_block = 0;  ///< columns of the product's nest that a block owns
+  CountedNest lanes;           ///< who multiplies which unit tiles: of the block, or of all blocks
   int strips_of_block = 0;
   int steps = 0;          ///< instructions along k
   int steps_of_warp = 0;  ///< of those, of a split
   int in_registers = 0;   ///< of those, whose right fragments stay in registers; the first ones
   int words_of_step = 0;  ///< of a lane's right fragments for a step
-  int64_t operand_at = 0, operand_words = 0;  ///< in shared memory; of one of the two copies
+  /// In shared memory; of one of the two copies, or of the only one of what a block keeps to
+  /// itself.
+  int64_t operand_at = 0, operand_words = 0;
+  int64_t inbox_at = 0, inbox_words = 0;      ///< partial sums; of one of the two copies
   int64_t weights_at = 0, weights_words = 0;  ///< right fragments that are in no registers
   int64_t sums_at = 0;       ///< where splits hand their sums over, for two tiles of rows
   int64_t bytes_of_use = 0;  ///< what a block receives
@@ -87,6 +98,8 @@ struct CountedLoop {
   std::vector<CountedProduct> products;
   int64_t words = 0;  ///< in all
 
+  /// Bytes that the lanes of a block load from shared memory for a product in a step.
+  double loaded_bytes(const CountedProduct& product) const;
   /// The number of a nest's product among `products`.
   size_t number_of(size_t nest, size_t product) const;
 };

@@ -3,14 +3,12 @@
 // way: that of the results of mma.sync.
 #include <algorithm>
 
+#include "codegen/targets/cuda/loops/counted_product.h"
 #include "codegen/targets/cuda/loops/counted_text.h"
 #include "codegen/targets/cuda/text/nest_body.h"
 
 namespace graphc::core::cuda::internal {
 namespace {
-
-/// Terms whose products are summed in one variable (product_text.h), by the instructions for them.
-int steps_of_piece(const CountedProduct& product) { return kPiece / product.terms_of_step; }
 
 class CountedNestText {
  public:
@@ -21,9 +19,11 @@ class CountedNestText {
         nest_(loop.nests[nest]),
         program_(program),
         columns_(2 * nest_.tiles_of_warp),
-        body_(program, parameters, [](int product, int part) {
-          return fmt::format("sums_{}[{}][at_row][at_column]", product, part);
-        }) {}
+        body_(program, parameters,
+              [](int product, int part) {
+                return fmt::format("sums_{}[{}][at_row][at_column]", product, part);
+              }),
+        products_(loop, nest, program, body_, text_) {}
 
   const std::string& write() {
     text_.line(
@@ -38,8 +38,13 @@ class CountedNestText {
       text_.line("const int row_tile = 0;");
       write_tile();
     } else {
+      if (products_.scatters()) {
+        open_row_tiles();
+        products_.scatter();
+        text_.close();
+      }
       write_waits();
-      text_.open("for (int row_tile = 0; row_tile < {}; ++row_tile)", loop_.row_tiles);
+      open_row_tiles();
       write_tile();
       text_.close();
     }
@@ -47,17 +52,13 @@ class CountedNestText {
   }
 
  private:
-  const CountedProduct& product(size_t p) const {
-    return loop_.products[loop_.number_of(index_, p)];
+  void open_row_tiles() {
+    text_.open("for (int row_tile = 0; row_tile < {}; ++row_tile)", loop_.row_tiles);
   }
-  /// The condition under which a warp finishes the elements of a tile; empty: always.
-  std::string finishes() const {
-    return nest_.splits() == 1 ? std::string()
-                               : fmt::format("split == row_tile % {}", nest_.splits());
-  }
+
   void open_finishing() {
     if (nest_.splits() == 1) return text_.open_block();
-    text_.open("if ({})", finishes());
+    text_.open("if ({})", products_.finishes());
   }
 
   void write_tile() {
@@ -71,11 +72,13 @@ class CountedNestText {
       close_elements();
       text_.close();
     }
-    if (loop_.row_tiles == 1) write_waits();
-    for (size_t p = 0; p < program_.products.size(); ++p) multiply(p);
-    if (nest_.splits() > 1 && !program_.products.empty()) hand_over();
+    if (loop_.row_tiles == 1) {
+      products_.scatter();
+      write_waits();
+    }
+    products_.gather();
     open_finishing();
-    for (size_t p = 0; p < program_.products.size() && nest_.splits() > 1; ++p) take_over(p);
+    products_.take_over();
     body_.declare_kept(text_, 2, columns_);
     write_body();
     send();
@@ -88,7 +91,7 @@ class CountedNestText {
 
   void write_waits() {
     for (size_t p = 0; p < program_.products.size(); ++p) {
-      const CountedProduct& of = product(p);
+      const CountedProduct& of = products_.product(p);
       const std::string name = of.name();
       // The first step reads what was there before it.
       if (of.next_step) text_.open("if (iteration > 0)");
@@ -98,171 +101,6 @@ class CountedNestText {
           name, of.next_step ? "(iteration - 1)" : "iteration", of.bytes_of_use);
       if (of.next_step) text_.close();
     }
-  }
-
-  /// The sums of a split's terms, in pieces.
-  void multiply(size_t p) {
-    const CountedProduct& of = product(p);
-    const std::string name = of.name();
-    const int parts = program_.products[p].parts;
-    const bool pieces = of.steps_of_warp > steps_of_piece(of);
-    text_.line("// {} by {}: terms in the order of those who made them.",
-               body_.name_of(ParameterKind::left, int(p)),
-               body_.name_of(ParameterKind::right, int(p)));
-    text_.line("float sums_{}[{}][2][{}] = {{}};", p, parts, columns_);
-    text_.open_block();
-    if (pieces) text_.line("float piece[{}][2][{}] = {{}};", parts, columns_);
-    text_.line("const unsigned operand = operand_{} + (unsigned)(iteration % 2) * {}u;", name,
-               4 * of.operand_words);
-    const auto steps = [&](int begin, int end) {
-      text_.open("for (int at = {}; at < {}; ++at)", begin, end);
-      step(p, begin, pieces ? "piece" : fmt::format("sums_{}", p));
-      if (pieces) {
-        text_.open("if (at % {0} == {0} - 1)", steps_of_piece(of));
-        add_piece(p, true);
-        text_.close();
-      }
-      text_.close();
-    };
-    if (of.in_registers > 0) {
-      text_.line("#pragma unroll");
-      steps(0, of.in_registers);
-    }
-    if (of.in_registers < of.steps_of_warp) {
-      text_.line("#pragma unroll 4");
-      steps(of.in_registers, of.steps_of_warp);
-    }
-    if (pieces) add_piece(p, false);
-    text_.close();
-  }
-
-  /// Adds the sums of a piece to the others.
-  void add_piece(size_t p, bool again) {
-    each_sum(program_.products[p].parts, [&] {
-      const std::string_view at = "[at_part][at_row][at_column]";
-      text_.line("sums_{0}{1} = sums_{0}{1} + piece{1};", p, at);
-      if (again) text_.line("piece{} = 0.0f;", at);
-    });
-  }
-
-  template <typename Write>
-  void each_sum(int parts, const Write& write) {
-    const std::pair<const char*, int> axes[] = {
-        {"at_part", parts}, {"at_row", 2}, {"at_column", columns_}};
-    for (const auto& [name, extent] : axes) {
-      text_.line("#pragma unroll");
-      text_.open("for (int {0} = 0; {0} < {1}; ++{0})", name, extent);
-    }
-    write();
-    for (int i = 0; i < 3; ++i) text_.close();
-  }
-
-  /// The instructions for the terms of a step.
-  void step(size_t p, int begin, const std::string& sums) {
-    const CountedProduct& of = product(p);
-    const Factors factors = of.factors;
-    const bool in_registers = begin < of.in_registers;
-    text_.line("const int step = {}at;", first_step_text(nest_, of));
-    const bool is_partial = of.steps_of_warp * nest_.splits() > of.steps;
-    if (is_partial) text_.open("if (step < {})", of.steps);
-    text_.line("unsigned left[4];");
-    text_.line("load_words(left, operand + (unsigned)((row_tile * {} + step) * 32 + lane) * 16u);",
-               of.steps);
-    const int words = of.loads_of_step() * 4;
-    if (!in_registers) {
-      text_.line("unsigned right[{}];", words);
-      text_.line("#pragma unroll");
-      text_.open("for (int load = 0; load < {}; ++load)", of.loads_of_step());
-      text_.line(
-          "load_words(&right[load * 4], more_weights_{} + (unsigned)(((warp * {} + at - {}) * "
-          "{} + load) * 32 + lane) * 16u);",
-          of.name(), of.steps_of_warp - of.in_registers, of.in_registers, of.loads_of_step());
-      text_.close();
-    }
-    const bool split = factors == Factors::split_tf32;
-    if (split) split_words("left", "left", "4");
-    const std::string right =
-        in_registers ? fmt::format("weights_{}[at]", of.name()) : std::string("right");
-    const int tiles = nest_.tiles_of_warp;
-    text_.line("#pragma unroll");
-    text_.open("for (int tile = 0; tile < {}; ++tile)", program_.products[p].parts * tiles);
-    if (tiles == 1)
-      text_.line("const int at_part = tile, at_column = 0;");
-    else
-      text_.line("const int at_part = tile / {0}, at_column = tile % {0} * 2;", tiles);
-    if (split) {
-      text_.line("unsigned pair[2];");
-      for (int i = 0; i < 2; ++i) text_.line("pair[{0}] = {1}[tile * 2 + {0}];", i, right);
-      split_words("pair", "right", "2");
-      instruction(factors, sums, "left_low", "right_high[0]", "right_high[1]");
-      instruction(factors, sums, "left_high", "right_low[0]", "right_low[1]");
-      instruction(factors, sums, "left_high", "right_high[0]", "right_high[1]");
-    } else {
-      instruction(factors, sums, "left", right + "[tile * 2]", right + "[tile * 2 + 1]");
-    }
-    text_.close();
-    if (is_partial) text_.close();
-  }
-
-  /// The two tf32 whose sum is almost an f32, of each of some words.
-  void split_words(std::string_view words, std::string_view side, std::string_view count) {
-    text_.line("unsigned {0}_high[{1}], {0}_low[{1}];", side, count);
-    text_.line("#pragma unroll");
-    text_.open("for (int word = 0; word < {}; ++word)", count);
-    text_.line("{}_high[word] = tf32_bits(__uint_as_float({}[word]));", side, words);
-    text_.line(
-        "{0}_low[word] = tf32_bits(__uint_as_float({1}[word]) - tf32_value({0}_high[word]));", side,
-        words);
-    text_.close();
-  }
-
-  void instruction(Factors factors, const std::string& sums, std::string_view left,
-                   std::string_view first, std::string_view second) {
-    text_.line("asm volatile(");
-    text_.line("    \"mma.sync.aligned.{} \"", mma_form(factors).name);
-    text_.line("    \"{{%0, %1, %2, %3}}, {{%4, %5, %6, %7}}, {{%8, %9}}, {{%0, %1, %2, %3}};\"");
-    text_.line("    : \"+f\"({0}[at_part][0][at_column]), \"+f\"({0}[at_part][0][at_column + 1]),",
-               sums);
-    text_.line("      \"+f\"({0}[at_part][1][at_column]), \"+f\"({0}[at_part][1][at_column + 1])",
-               sums);
-    text_.line("    : \"r\"({0}[0]), \"r\"({0}[1]), \"r\"({0}[2]), \"r\"({0}[3]),", left);
-    text_.line("      \"r\"({}), \"r\"({}));", first, second);
-  }
-
-  /// Where the sums of a split for a tile of rows lie until the warp takes them that finishes it.
-  /// Two tiles of rows have places of their own: who writes there has met who read there last.
-  std::string handed_place(size_t p, std::string_view split) const {
-    const CountedProduct& of = product(p);
-    const int of_warp = of.words_of_step / 2 * 4;
-    return fmt::format(
-        "shared[{5} + ((row_tile % 2 * {0} + {1} * {2} + warp % {2}) * {3} + (at_part * 2 + "
-        "at_row) * {4} + at_column) * 32 + lane]",
-        kCountedWarps, split, nest_.warps, of_warp, columns_, of.sums_at);
-  }
-
-  void hand_over() {
-    text_.line("// The splits of the terms meet: every warp finishes its tiles of rows.");
-    text_.open("if (split != row_tile % {})", nest_.splits());
-    for (size_t p = 0; p < program_.products.size(); ++p) {
-      each_sum(program_.products[p].parts, [&] {
-        text_.line("{} = sums_{}[at_part][at_row][at_column];", handed_place(p, "split"), p);
-      });
-    }
-    text_.close();
-    text_.line("__syncthreads();");
-  }
-
-  /// Adds the sums of all splits, in their order.
-  void take_over(size_t p) {
-    each_sum(program_.products[p].parts, [&] {
-      text_.line("const float own = sums_{}[at_part][at_row][at_column];", p);
-      text_.line("float sum = 0.0f;");
-      text_.line("#pragma unroll");
-      text_.open("for (int from = 0; from < {}; ++from)", nest_.splits());
-      text_.line("sum = sum + (from == split ? own : {});", handed_place(p, "from"));
-      text_.close();
-      text_.line("sums_{}[at_part][at_row][at_column] = sum;", p);
-    });
   }
 
   void open_elements() {
@@ -306,6 +144,7 @@ class CountedNestText {
   }
 
   void send(const CountedProduct& of, const CountedStore& store) {
+    if (of.scatters) return keep(of, store);
     text_.line("// To all blocks, as the left fragments of product {}: rounded once.", of.name());
     if (of.next_step)
       text_.open("if (iteration + 1 < steps)");
@@ -330,25 +169,52 @@ class CountedNestText {
     text_.close();
   }
 
-  void send_strip(const CountedProduct& of, const CountedStore& store, int part, bool pair) {
-    const Factors factors = of.factors;
-    const auto value = [&](int at_part, int row, int column) {
-      return fmt::format("{}[{}][tile * 2 + {}]", body_.kept_name(store.store.operand, at_part),
-                         row, column);
+  /// Keeps the strips of a product that scatters for the block's own instructions.
+  void keep(const CountedProduct& of, const CountedStore& store) {
+    text_.open_block();
+    text_.line("unsigned* own = (unsigned*)&shared[{}];", of.operand_at);
+    text_.line("#pragma unroll");
+    text_.open("for (int tile = 0; tile < {}; ++tile)", nest_.tiles_of_warp);
+    text_.open("if (unit_tile + tile < {})", nest_.unit_tiles);
+    for (int part = 0; part < store.parts; ++part) {
+      text_.open_block();
+      text_.line("const int strip = {} + (unit_tile + tile) * {};", store.first_strip + part,
+                 store.parts);
+      const std::vector<std::string> words = words_of(of, store, part);
+      text_.line("const int at = ((row_tile * {} + strip{}) * 32 + lane) * 4{};", of.steps,
+                 of.strips_of_step() == 2 ? " / 2" : "",
+                 of.strips_of_step() == 2 ? " + strip % 2 * 2" : "");
+      for (size_t i = 0; i < words.size(); ++i) text_.line("own[at + {}] = {};", i, words[i]);
+      text_.close();
+    }
+    for (int i = 0; i < 3; ++i) text_.close();
+  }
+
+  /// The words that a lane has of a strip.
+  std::vector<std::string> words_of(const CountedProduct& of, const CountedStore& store,
+                                    int part) const {
+    const auto value = [&](int row, int column) {
+      return fmt::format("{}[{}][tile * 2 + {}]", body_.kept_name(store.store.operand, part), row,
+                         column);
     };
     std::vector<std::string> words;
-    for (int strip = 0; strip < (pair ? 2 : 1); ++strip) {
-      if (of.strips_of_step() == 2) {
-        for (int row = 0; row < 2; ++row)
-          words.push_back(fmt::format("{}({}, {})", mma_form(factors).rounded,
-                                      value(part + strip, row, 0), value(part + strip, row, 1)));
-      } else {
-        const std::string_view function = factors == Factors::split_tf32
-                                              ? std::string_view("__float_as_uint")
-                                              : mma_form(factors).rounded;
-        for (int i = 0; i < 4; ++i)
-          words.push_back(fmt::format("{}({})", function, value(part, i % 2, i / 2)));
-      }
+    const std::string_view rounded = of.factors == Factors::split_tf32
+                                         ? std::string_view("__float_as_uint")
+                                         : mma_form(of.factors).rounded;
+    if (of.strips_of_step() == 2) {
+      for (int row = 0; row < 2; ++row)
+        words.push_back(fmt::format("{}({}, {})", rounded, value(row, 0), value(row, 1)));
+    } else {
+      for (int i = 0; i < 4; ++i)
+        words.push_back(fmt::format("{}({})", rounded, value(i % 2, i / 2)));
+    }
+    return words;
+  }
+
+  void send_strip(const CountedProduct& of, const CountedStore& store, int part, bool pair) {
+    std::vector<std::string> words = words_of(of, store, part);
+    if (pair) {
+      for (std::string& word : words_of(of, store, part + 1)) words.push_back(std::move(word));
     }
     const std::string strip = part == 0 ? "strip" : fmt::format("(strip + {})", part);
     const std::string place =
@@ -371,6 +237,7 @@ class CountedNestText {
   const int columns_;  ///< of a lane
   NestBody body_;
   TextWriter text_{1};
+  CountedProductText products_;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <set>
 #include <vector>
 
@@ -83,6 +84,20 @@ std::string send_text(int words, int blocks) {
                      fmt::join(operands, ", "), words + 1, blocks);
 }
 
+/// The device function that sends a lane's partial sums to one block.
+constexpr std::string_view kSendSums =
+    R"(// Writes four sums into the shared memory of a block, whose mbarrier counts them.
+__device__ __forceinline__ void send_sums(unsigned address, unsigned counter, unsigned rank,
+                                          float first, float second, float third, float fourth) {
+  asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 "
+               "[%0], {%1, %2, %3, %4}, [%5];"
+               : : "r"(peer_address(address, rank)), "r"(__float_as_uint(first)),
+                   "r"(__float_as_uint(second)), "r"(__float_as_uint(third)),
+                   "r"(__float_as_uint(fourth)), "r"(peer_address(counter, rank)) : "memory");
+}
+
+)";
+
 /// The device function term_of_N as text.
 void write_term_of(TextWriter& text, const CountedLoop& loop, const CountedProduct& product) {
   text.line(
@@ -124,17 +139,42 @@ std::string there(std::string_view term, const std::string& number) {
 template <typename Number>
 void write_word(TextWriter& text, const CountedProduct& product, Factors factors,
                 std::string_view into, std::string_view half, const Number& number) {
-  const std::string function = fmt::format("term_of_{}", product.name());
+  // Of its own strips a block knows the number among its own.
+  const auto term = [&](const std::string& strip, const std::string& place) {
+    return product.scatters ? fmt::format("{0} < {1} ? term_of_{2}(rank * {1} + {0}, {3}) : -1",
+                                          strip, product.strips_of_block, product.name(), place)
+                            : fmt::format("term_of_{}({}, {})", product.name(), strip, place);
+  };
   if (product.strips_of_step() == 2) {
-    text.line("const int first = {}(step * 2 + {}, in_group * 2);", function, half);
-    text.line("const int second = {}(step * 2 + {}, in_group * 2 + 1);", function, half);
+    const std::string strip = fmt::format("{}step * 2 + {}{}", product.scatters ? "(" : "", half,
+                                          product.scatters ? ")" : "");
+    text.line("const int first = {};", term(strip, "in_group * 2"));
+    text.line("const int second = {};", term(strip, "in_group * 2 + 1"));
     return text.line("{} = {}({}, {});", into, mma_form(factors).rounded,
                      there("first", number("first")), there("second", number("second")));
   }
-  text.line("const int first = {}(step, in_group * 2 + {});", function, half);
+  text.line("const int first = {};", term("step", fmt::format("in_group * 2 + {}", half)));
   const std::string value = there("first", number("first"));
   text.line("{} = {}({});", into,
             factors == Factors::split_tf32 ? "__float_as_uint" : mma_form(factors).rounded, value);
+}
+
+/// Brings the column of a `word` of a lane's right fragments into scope.
+void write_right_column(TextWriter& text, const CountedLoop& loop, const CountedProduct& product) {
+  const CountedNest& lanes = product.lanes;
+  const int tiles = lanes.tiles_of_warp;
+  const std::string tile = fmt::format("{}{}", unit_tile_text(lanes),
+                                       tiles == 1 ? "" : fmt::format(" + word / 2 % {}", tiles));
+  if (product.scatters) {
+    const int of_block = loop.nests[product.nest].unit_tiles;
+    text.line("const int tile = {0}, unit = tile % {1} * {2} + group;", tile, of_block, kUnits);
+    text.line("const long long column = tile / {} * {} + unit;", of_block, product.units_of_block);
+    text.line("const bool column_there = tile < {} && unit < {} && column < columns;",
+              lanes.unit_tiles, product.units_of_block);
+  } else {
+    text.line("const long long column = column_begin + ({}) * {} + group;", tile, kUnits);
+    text.line("const bool column_there = column < column_end;");
+  }
 }
 
 }  // namespace
@@ -145,20 +185,23 @@ std::string unit_tile_text(const CountedNest& nest) {
   return nest.tiles_of_warp == 1 ? warp : fmt::format("{} * {}", warp, nest.tiles_of_warp);
 }
 
-std::string first_step_text(const CountedNest& nest, const CountedProduct& product) {
-  if (nest.splits() == 1) return {};
-  return fmt::format("warp / {} * {} + ", nest.warps, product.steps_of_warp);
+std::string first_step_text(const CountedProduct& product) {
+  if (product.lanes.splits() == 1) return {};
+  return fmt::format("warp / {} * {} + ", product.lanes.warps, product.steps_of_warp);
 }
 
 std::string counted_functions(const CountedLoop& loop) {
   std::set<int> sends;
   TextWriter terms;
   for (const CountedProduct& product : loop.products) {
-    for (const CountedStore& store : product.stores) sends.insert(product.words_of_send(store));
+    for (const CountedStore& store : product.stores) {
+      if (!product.scatters) sends.insert(product.words_of_send(store));
+    }
     write_term_of(terms, loop, product);
   }
   std::string text(kFunctions);
   for (const int words : sends) text += send_text(words, loop.blocks);
+  if (std::ranges::any_of(loop.products, &CountedProduct::scatters)) text += kSendSums;
   return text + terms.text();
 }
 
@@ -173,6 +216,8 @@ void write_counted_beginning(TextWriter& text, const CountedLoop& loop) {
     const std::string name = product.name();
     text.line("const unsigned counter_{} = counters + {}u;", name, 16 * i);
     text.line("const unsigned operand_{} = counters + {}u;", name, 4 * product.operand_at);
+    if (product.scatters)
+      text.line("const unsigned inbox_{} = counters + {}u;", name, 4 * product.inbox_at);
     if (product.in_registers > 0)
       text.line("unsigned weights_{}[{}][{}];", name, product.in_registers, product.words_of_step);
     if (product.weights_words > 0)
@@ -192,17 +237,14 @@ void write_right_fragments(TextWriter& text, const CountedLoop& loop, const Coun
                            const NestForm& form) {
   const int p = int(product.product);
   const NestProduct& of = program.products[product.product];
-  const CountedNest& nest = loop.nests[product.nest];
   const NestBody body(program, parameters);
-  const int tiles = nest.tiles_of_warp;
+  const int tiles = product.lanes.tiles_of_warp;
   const auto write = [&](std::string_view at, std::string_view into, bool is_register) {
     if (is_register) text.line("#pragma unroll");
     text.open("for (int word = 0; word < {}; ++word)", product.words_of_step);
     text.line("const int half = word % 2, at_part = word / {};", 2 * tiles);
-    text.line("const int step = {}{};", first_step_text(nest, product), at);
-    text.line("const long long column = column_begin + ({}{}) * {} + group;", unit_tile_text(nest),
-              tiles == 1 ? std::string() : fmt::format(" + word / 2 % {}", tiles), kUnits);
-    text.line("const bool column_there = column < column_end;");
+    text.line("const int step = {}{};", first_step_text(product), at);
+    write_right_column(text, loop, product);
     const auto number = [&](std::string_view term) {
       const std::string index =
           right_index(program, form, body, p, "at_part", fmt::format("(long long){}", term));
@@ -247,7 +289,8 @@ void write_left_fragments(TextWriter& text, const CountedProduct& product,
   const NestProduct& of = program.products[product.product];
   text.line("unsigned* copies = (unsigned*)&shared[{}];", product.operand_at);
   if (!product.next_step) {
-    text.open("for (int at = threadIdx.x; at < {}; at += 256)", 2 * product.operand_words);
+    text.open("for (int at = threadIdx.x; at < {}; at += 256)",
+              (product.scatters ? 1 : 2) * product.operand_words);
     text.line("copies[at] = 0u;");
     return text.close();
   }

@@ -14,7 +14,7 @@ namespace graphc::core::cuda::internal {
 /// The first unit tile of a warp in a nest, and the first step of a product that it does, with a
 /// plus behind it; empty: 0.
 std::string unit_tile_text(const CountedNest& nest);
-std::string first_step_text(const CountedNest& nest, const CountedProduct& product);
+std::string first_step_text(const CountedProduct& product);
 
 /// The device functions, to be placed before the kernel.
 std::string counted_functions(const CountedLoop& loop);

@@ -179,13 +179,14 @@ std::string LoopPlacement::describe_counted(const LoopNests& loop) const {
   for (const CountedProduct& product : counted->products) {
     const CallProduct& call = loop.nests[product.nest]->products[product.product];
     right.insert(loop.plan->buffers[size_t(call.b.buffer)].name);
-    left.insert(loop.plan->buffers[size_t(call.a.buffer)].name);
+    const std::string& name = loop.plan->buffers[size_t(call.a.buffer)].name;
+    left.insert(product.scatters ? "partial sums of " + name : name + " as fragments");
     kept += product.in_registers * product.words_of_step;
     all += product.steps_of_warp * product.words_of_step;
   }
   return fmt::format(
       "; {} in registers ({} of {} words a lane) and shared memory ({} bytes a block); {} handed "
-      "on as fragments, counted in by mbarriers; no barrier",
+      "on, counted in by mbarriers; no barrier",
       fmt::join(right, ", "), kept, all, shared_bytes, fmt::join(left, ", "));
 }
 

@@ -289,7 +289,25 @@ double Placer::multiplied_per_clock(const NestProgram& program, const NestProduc
   return gpu_.mma_per_clock * (cost.is_half ? 2 : 1) / cost.products;
 }
 
+/// A step waits for its exchange; what it loads from shared memory, 128 bytes a cycle, or
+/// multiplies, whichever takes longer, comes after that.
+double Placer::counted_step_us(const LoopPlacement& p) const {
+  double us = gpu_.counted_step_us;
+  for (const CountedProduct& product : p.counted->products) {
+    const NestProduct& form = nests_.program(product.nest).products[product.product];
+    const double terms = double(product.steps_of_warp) * product.terms_of_step;
+    const double multiplied = double(p.counted->row_tiles) * kTileRows * kCountedWarps *
+                              form.parts * product.lanes.tiles_of_warp * kUnits * terms;
+    const double cycles =
+        std::max(multiplied / multiplied_per_clock(nests_.program(product.nest), form),
+                 p.counted->loaded_bytes(product) / 128);
+    us += cycles / gpu_.clock_per_us + gpu_.exchange_block_us * double(p.column_groups);
+  }
+  return us;
+}
+
 double Placer::step_us(const LoopPlacement& p) const {
+  if (p.counted != nullptr) return counted_step_us(p) * double(p.rounds(gpu_));
   double us = 0;
   for (size_t i = 0; i < p.nests.size(); ++i) {
     const NestCall& call = *nests_.nests[i];

@@ -49,6 +49,7 @@ class Placer {
                     bool resident, bool exchanged) const;
   double multiplied_per_clock(const NestProgram& program, const NestProduct& form) const;
   double step_us(const LoopPlacement& p) const;
+  double counted_step_us(const LoopPlacement& p) const;
   double barrier_us(const LoopPlacement& p) const;
 
   const LoopNests& nests_;

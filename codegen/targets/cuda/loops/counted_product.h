@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// The products of a nest of a counted loop (counted_loop.h) as text: a lane's sums, from fragments.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "codegen/targets/cuda/loops/counted_loop.h"
+#include "codegen/targets/cuda/text/nest_body.h"
+#include "codegen/targets/cuda/text/text.h"
+
+namespace graphc::core::cuda::internal {
+
+/// Writes into a text in whose scope are the nest's `row_tile`, `unit_tile` and, where warps share
+/// terms, `split`. Products are identified by their index in the nest. The constructor's arguments
+/// must outlive it.
+class CountedProductText {
+ public:
+  CountedProductText(const CountedLoop& loop, size_t nest, const NestProgram& program,
+                     const NestBody& body, TextWriter& text)
+      : loop_(loop),
+        index_(nest),
+        nest_(loop.nests[nest]),
+        program_(program),
+        columns_(2 * nest_.tiles_of_warp),
+        body_(body),
+        text_(text) {}
+
+  const CountedProduct& product(size_t p) const;
+  /// Whether any hands partial sums on.
+  bool scatters() const;
+  /// The condition under which a warp finishes the elements of a tile of rows; empty: always.
+  std::string finishes() const;
+
+  /// Multiplies the block's own terms by all columns, and sends each block the sums of its own.
+  void scatter();
+  /// Declares and computes `sums_P` of the products that gather their left operands, for the terms
+  /// of the warp's split; hands them to the warp that finishes the tile.
+  void gather();
+  /// The sums of a warp that finishes the tile: those of all splits, or of all blocks, in their
+  /// order.
+  void take_over();
+
+ private:
+  void multiply(size_t p, std::string_view into);
+  void add_piece(size_t p, std::string_view into, bool again);
+  template <typename Write>
+  void each_sum(int parts, int columns, const Write& write);
+  void step(size_t p, int begin, const std::string& sums);
+  void split_words(std::string_view words, std::string_view side, std::string_view count);
+  void instruction(Factors factors, const std::string& sums, std::string_view left,
+                   std::string_view first, std::string_view second);
+  std::string handed_place(size_t p, std::string_view split) const;
+  void hand_over();
+  void take_over(size_t p);
+  void take_scattered(size_t p);
+  void scatter(size_t p);
+  std::string copy_text(const CountedProduct& of, int64_t words) const;
+  std::string inbox_place(size_t p, std::string_view from, std::string_view tile,
+                          std::string_view part) const;
+
+  const CountedLoop& loop_;
+  const size_t index_;
+  const CountedNest& nest_;
+  const NestProgram& program_;
+  const int columns_;  ///< of a lane
+  const NestBody& body_;
+  TextWriter& text_;
+};
+
+}  // namespace graphc::core::cuda::internal
