@@ -117,7 +117,7 @@ TEST_P(PrecisionTrial, ProductsOfWholeNumbersAreExact) {
 }
 
 TEST_P(PrecisionTrial, PartsPanelsAndSeveralProductsOfWholeNumbersAreExact) {
-  for (const int parts : {2, 3, 8, 17}) {
+  for (const int parts : {2, 3, 4, 8, 12, 17}) {
     std::string names, sum;
     for (int part = 0; part < parts; ++part) {
       names += fmt::format("{}%p{}", part == 0 ? "" : ", ", part);
