@@ -39,8 +39,8 @@ inline constexpr int kTileRows = 16, kUnits = 8;
 inline constexpr int kCountedWarps = 8;
 
 /// How the warps of a block share its elements of a nest. `warps` side by side have unit tiles, the
-/// others the same with other terms of products: a split of k. The warps of a split finish every
-/// so-manieth tile of rows.
+/// others the same with other terms of products: a split of k. Of n splits, split s finishes the
+/// tiles of rows s, s + n, s + 2 n, ...
 struct CountedNest {
   int unit_tiles = 1;     ///< of the block
   int warps = 1;          ///< a power of two
