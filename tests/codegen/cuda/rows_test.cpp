@@ -62,6 +62,16 @@ class RowsOfMatrices : public ::testing::Test {
     expect_agreement(graph);
   }
 
+  /// The loops of a graph are placed otherwise, and say why.
+  static void expect_no_rows(const GraphPtr& graph, const std::string& reason) {
+    const std::vector<cuda::Launch> loops = loops_of(graph);
+    ASSERT_FALSE(loops.empty());
+    for (const cuda::Launch& loop : loops) {
+      EXPECT_NE(loop.placement->placement, Placement::rows);
+      EXPECT_THAT(loop.note, ::testing::HasSubstr(reason));
+    }
+  }
+
   cuda::testing::MockDriver driver_;
   unsigned seed_ = 0;
 };
@@ -194,6 +204,23 @@ TEST_F(RowsOfMatrices, MayBePlacedOtherwise) {
   expect_agreement(graph, Placement::rows);
 }
 
+TEST_F(RowsOfMatrices, OfMoreElementsThanRegistersHoldAreNot) {
+  const auto graph = [](int extent) {
+    return parse_graph(fmt::format(
+        R"(graph @g(%x: f32[4,3,{0}], %s0: f32[3,{0},{0}]) {{
+         %e = scan %x.t in %x carry %s = %s0 {{
+           %k = reshape %x.t {{shape = [3,{0},1]}}
+           %u = reshape(sum(mul(%s, %k)) {{axes = [1]}}) {{shape = [3,1,{0}]}}
+           next %s = add(mul(%s, %k), %u)
+         }}
+         return %e
+       }})",
+        extent));
+  };
+  EXPECT_EQ(loops_of(graph(128))[0].placement->placement, Placement::rows);
+  expect_no_rows(graph(2048), "elements of a matrix of 2048 x 2048");
+}
+
 TEST_F(RowsOfMatrices, OfTwoExtentsAreNot) {
   const GraphPtr graph = parse_graph(R"(
     graph @g(%x: f32[4,3,4], %s0: f32[3,4,5], %r0: f32[3,4,2]) {
@@ -203,8 +230,7 @@ TEST_F(RowsOfMatrices, OfTwoExtentsAreNot) {
       }
       return %s.e, %r.e
     })");
-  for (const cuda::Launch& loop : loops_of(graph))
-    EXPECT_NE(loop.placement->placement, Placement::rows);
+  expect_no_rows(graph, "not by rows, since it has matrices of 4 x 5 and of 4 x 2");
   expect_agreement(graph);
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/targets/cuda/launches/launches.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -88,16 +90,10 @@ class Recorder {
     // One name, and so one text, in every step of the loops around it.
     std::string& name = loops_[&call];
     if (name.empty()) name = names_.make(call.name + "_loop");
-    if (auto rows = kernel_of_rows(call, name)) {
-      launches_.step.push_back(launch_of(std::move(rows->loop), call));
-      launches_.scratch_bytes = std::max(launches_.scratch_bytes, rows->scratch_bytes);
-      if (!rows->sums) return;
-      Launch sums{.kernel = kernel(std::move(rows->sums->kernel)), .grid = rows->sums->grid};
-      sums.arguments = std::move(rows->sums->arguments);
-      launches_.step.push_back(std::move(sums));
-      return;
-    }
+    RowKernelPlan rows = kernel_of_rows(call, name);
+    if (rows.kernel) return add_rows(std::move(*rows.kernel), call);
     if (auto whole = loop_kernel(plan_, call, position_, depth_, name, gpu_, wanted_)) {
+      if (!rows.reason.empty()) whole->note += fmt::format("; not by rows, since {}", rows.reason);
       Launch launch = launch_of(std::move(*whole), call);
       if (alternatives_.placements >= 0 && products_of(call) >= alternatives_.placements)
         launch.others = in_other_placements(call, name, launch.placement->placement);
@@ -112,16 +108,27 @@ class Recorder {
     --depth_;
   }
 
-  /// The kernel of a loop whose blocks take rows through all steps.
-  std::optional<RowKernel> kernel_of_rows(const LoopCall& call, std::string_view name) const {
+  /// The kernel of a loop whose blocks take rows through all steps. No reason for a loop that is
+  /// placed otherwise, or whose rows are not apart.
+  RowKernelPlan kernel_of_rows(const LoopCall& call, std::string_view name) const {
     if (call.rows_apart == 0 || wanted_.value_or(Placement::rows) != Placement::rows) return {};
     LoopNests nests{&plan_, &call, position_, depth_, {}};
     for (const Record& record : call.body) {
       const auto* nest = std::get_if<NestCall>(&record.call);
-      if (nest == nullptr) return {};
+      if (nest == nullptr) return {{}, "it has loops inside"};
       nests.nests.push_back(nest);
     }
     return row_kernel(nests, phases_of(plan_, call), name, gpu_);
+  }
+
+  /// The launch of all steps, and that of the sums of which its blocks have shares.
+  void add_rows(RowKernel&& rows, const LoopCall& call) {
+    launches_.step.push_back(launch_of(std::move(rows.loop), call));
+    launches_.scratch_bytes = std::max(launches_.scratch_bytes, rows.scratch_bytes);
+    if (!rows.sums) return;
+    Launch sums{.kernel = kernel(std::move(rows.sums->kernel)), .grid = rows.sums->grid};
+    sums.arguments = std::move(rows.sums->arguments);
+    launches_.step.push_back(std::move(sums));
   }
 
   /// Multiplications and additions of the products of all steps.

@@ -110,7 +110,7 @@ class Prediction {
       Launched& of = found == in_order.end() ? in_order.emplace_back() : *found;
       of.record = launch.record;
       if (merged) of.nests = launch.nests;
-      // A launch that goes with a loop, and adds what its blocks have shares of, is none.
+      // The second launch of a loop, which adds its blocks' shares of sums, has no placement.
       if (launch.placement != nullptr) of.placement = launch.placement.get();
       of.loops += int64_t(launch.placement != nullptr);
       of.kernels.insert(launch.kernel);

@@ -18,16 +18,20 @@ namespace graphc::core::cuda {
 namespace {
 
 constexpr int64_t kSharedOfRow = 48 << 10;
+/// Elements of a matrix that a thread has in registers at most; its loops over them are written
+/// out.
+constexpr int64_t kMostElements = 32;
 /// A row has fewer parts than a GPU multiprocessors.
 constexpr int64_t kMostRows = std::numeric_limits<int32_t>::max() >> 12;
 
 class RowKernelText {
  public:
-  RowKernelText(const LoopNests& nests, const RowLoop& loop, const Gpu& gpu)
+  RowKernelText(const LoopNests& nests, const RowLoop& loop, const Gpu& gpu,
+                const RowThreads& threads)
       : nests_(nests),
         loop_(loop),
         gpu_(gpu),
-        threads_(row_threads(*nests.plan, loop, gpu)),
+        threads_(threads),
         rows_(threads_),
         memory_(nests, loop, threads_, rows_, names_) {}
 
@@ -231,7 +235,7 @@ class RowKernelText {
   const LoopNests& nests_;
   const RowLoop& loop_;
   const Gpu& gpu_;
-  const RowThreads threads_;
+  const RowThreads& threads_;
   RowText rows_;
   Names names_;
   RowMemory memory_;
@@ -241,17 +245,29 @@ class RowKernelText {
 
 }  // namespace
 
-std::optional<RowKernel> row_kernel(const LoopNests& nests, std::pair<int, int> phases,
-                                    std::string_view name, const Gpu& gpu) {
-  const std::optional<RowLoop> loop = row_loop(nests, phases);
-  if (!loop || loop->loop_rows > kMostRows || nests.loop->steps < 2) return std::nullopt;
-  RowKernelText kernel(nests, *loop, gpu);
+RowKernelPlan row_kernel(const LoopNests& nests, std::pair<int, int> phases, std::string_view name,
+                         const Gpu& gpu) {
+  const RowPlan plan = row_loop(nests, phases);
+  if (!plan.loop) return {{}, plan.reason};
+  if (nests.loop->steps < 2) return {{}, fmt::format("it has {} steps", nests.loop->steps)};
+  if (plan.loop->loop_rows > kMostRows)
+    return {{}, fmt::format("it has {} rows", plan.loop->loop_rows)};
+  const RowThreads threads = row_threads(*nests.plan, *plan.loop, gpu);
+  if (threads.elements(Spread::matrix) > kMostElements)
+    return {{},
+            fmt::format("a thread would have {} elements of a matrix of {} x {}",
+                        threads.elements(Spread::matrix), plan.loop->rows, plan.loop->columns)};
+  RowKernelText kernel(nests, *plan.loop, gpu, threads);
   RowKernel written = kernel.write(name);
+  if (kernel.shared_bytes() > kSharedOfRow)
+    return {
+        {},
+        fmt::format("its threads would meet in {} bytes of shared memory", kernel.shared_bytes())};
   const size_t parameters =
       std::max(written.loop.arguments.size(), written.sums ? written.sums->arguments.size() : 0);
-  if (kernel.shared_bytes() > kSharedOfRow || parameters * sizeof(int64_t) > kMostParameterBytes)
-    return std::nullopt;
-  return written;
+  if (parameters * sizeof(int64_t) > kMostParameterBytes)
+    return {{}, fmt::format("its kernel would have {} parameters", parameters)};
+  return {std::move(written), {}};
 }
 
 }  // namespace graphc::core::cuda

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -18,12 +19,18 @@ struct RowKernel {
   int64_t scratch_bytes = 0;  ///< of these shares
 };
 
-/// The kernel of a loop of the form of row_loop() (row_values.h); none for another loop. Extents of
+/// The kernel of a loop, or why there is none.
+struct RowKernelPlan {
+  std::optional<RowKernel> kernel;
+  std::string reason;
+};
+
+/// The kernel of a loop of the form of row_loop() (row_values.h). Extents of
 /// the matrix and its strides are constants of the text, so that a thread's elements are in
 /// registers; the number of steps is a parameter, and that of rows the number of blocks. `gpu` says
 /// how many blocks run at a time. Sums are of a thread's elements
 /// first, in ascending order, then of its warp's lanes in a tree, then of the warps, ascending.
-std::optional<RowKernel> row_kernel(const LoopNests& nests, std::pair<int, int> phases,
-                                    std::string_view name, const Gpu& gpu);
+RowKernelPlan row_kernel(const LoopNests& nests, std::pair<int, int> phases, std::string_view name,
+                         const Gpu& gpu);
 
 }  // namespace graphc::core::cuda

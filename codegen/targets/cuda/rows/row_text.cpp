@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <limits>
 
 #include "codegen/targets/cuda/text/scalar_text.h"
 
@@ -27,8 +29,11 @@ std::string in_brackets(const std::string& sum) {
   return sum.find(' ') == std::string::npos ? sum : "(" + sum + ")";
 }
 
-std::string times(const std::string& sum, int64_t stride) {
-  return stride == 1 ? sum : fmt::format("{} * {}", in_brackets(sum), stride);
+/// An index along an axis; 64 bits wide where 32 might not hold it.
+std::string times(const std::string& sum, int64_t stride, const ThreadAxis& axis) {
+  if (stride == 1) return sum;
+  const bool is_wide = std::abs(stride) > std::numeric_limits<int32_t>::max() / axis.extent / 2;
+  return fmt::format("{} * {}{}", in_brackets(sum), stride, is_wide ? "ll" : "");
 }
 
 }  // namespace
@@ -70,10 +75,10 @@ void RowText::close(TextWriter& text, int scopes) {
 
 std::string RowText::index(int64_t of_row, int64_t of_column) const {
   std::string text;
-  if (of_row != 0) text = times(position("first_row", "i", threads_.rows), of_row);
+  if (of_row != 0) text = times(position("first_row", "i", threads_.rows), of_row, threads_.rows);
   if (of_column != 0)
     text += (text.empty() ? "" : " + ") +
-            times(position("first_column", "j", threads_.columns), of_column);
+            times(position("first_column", "j", threads_.columns), of_column, threads_.columns);
   return text.empty() ? "0" : text;
 }
 

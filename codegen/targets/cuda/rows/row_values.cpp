@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/targets/cuda/rows/row_values.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdlib>
 
@@ -30,23 +32,20 @@ class RowFinding {
  public:
   RowFinding(const LoopNests& nests, std::pair<int, int> phases) : nests_(nests), phases_(phases) {}
 
-  std::optional<RowLoop> find() {
+  RowPlan find() {
     loop_.loop_rows = nests_.loop->rows_apart;
-    if (loop_.loop_rows == 0 || nests_.nests.size() != nests_.loop->body.size()) return {};
-    if (!find_extents() || !find_domains()) return {};
-    list_uses();
-    for (const Use& use : uses_) {
-      if (use.writes && !make(use)) return {};
-    }
-    for (const Use& use : uses_) {
-      if (!use.writes && !load(use)) return {};
-    }
+    std::string reason = find_extents();
+    if (reason.empty()) reason = find_domains();
+    if (reason.empty()) reason = find_values();
+    if (!reason.empty()) return {{}, std::move(reason)};
     for (RowValue& value : loop_.values)
       value.is_stored = is_written(value) && is_read_after(value);
-    return std::move(loop_);
+    return {std::move(loop_), {}};
   }
 
  private:
+  const std::string& name_of(size_t nest) const { return nests_.nests[nest]->name; }
+
   // --- extents and domains ---
 
   static bool has_one_part(const NestProgram& program) {
@@ -58,29 +57,37 @@ class RowFinding {
                                [](const NestInstruction& in) { return in.kind == NestOp::reduce; });
   }
 
-  bool find_extents() {
+  /// Why there are none; empty if there are. So are the others.
+  std::string find_extents() {
     for (size_t i = 0; i < nests_.nests.size(); ++i) {
       const NestCall& call = *nests_.nests[i];
-      if (!call.products.empty() || !has_one_part(nests_.program(i))) return false;
+      if (!call.products.empty()) return fmt::format("%{} has a product", name_of(i));
+      if (!has_one_part(nests_.program(i))) return fmt::format("%{} has parts", name_of(i));
       if (call.outer.empty()) continue;
-      if (call.outer.size() != 1) return false;
-      if (loop_.rows != 0 && (loop_.rows != call.rows || loop_.columns != call.unit)) return false;
+      if (call.outer.size() != 1)
+        return fmt::format("%{} has {} axes around its matrices", name_of(i), call.outer.size());
+      if (loop_.rows != 0 && (loop_.rows != call.rows || loop_.columns != call.unit))
+        return fmt::format("it has matrices of {} x {} and of {} x {}", loop_.rows, loop_.columns,
+                           call.rows, call.unit);
       loop_.rows = call.rows;
       loop_.columns = call.unit;
     }
-    return loop_.rows > 1 && loop_.columns > 1;
+    if (loop_.rows > 1 && loop_.columns > 1) return {};
+    return fmt::format("its matrices are {} x {}", loop_.rows, loop_.columns);
   }
 
-  bool find_domains() {
+  std::string find_domains() {
     for (size_t i = 0; i < nests_.nests.size(); ++i) {
       const NestCall& call = *nests_.nests[i];
       const NestProgram& program = nests_.program(i);
       RowNest nest{.call = &call, .domain = Spread::matrix};
       nest.operands.resize(program.operands.size());
       if (call.outer.empty()) {
-        if (program.kind == NestKind::column_wise) return false;
-        const std::optional<Spread> domain = domain_of(i);
-        if (!domain) return false;
+        const std::optional<Spread> domain =
+            program.kind == NestKind::column_wise ? std::nullopt : domain_of(i);
+        if (!domain)
+          return fmt::format("%{} has {} numbers a row, beside matrices of {} x {}", name_of(i),
+                             call.unit, loop_.rows, loop_.columns);
         nest.domain = *domain;
       }
       if (reduces(program)) {
@@ -91,7 +98,19 @@ class RowFinding {
       }
       loop_.nests.push_back(std::move(nest));
     }
-    return true;
+    return {};
+  }
+
+  std::string find_values() {
+    list_uses();
+    for (const bool writes : {true, false}) {
+      for (const Use& use : uses_) {
+        if (use.writes != writes || (writes ? make(use) : load(use))) continue;
+        return fmt::format("it is not certain which value %{} {}", name_of(use.nest),
+                           writes ? "writes" : "reads");
+      }
+    }
+    return {};
   }
 
   /// That of a nest of the loop's rows, by its number of columns.
@@ -356,7 +375,7 @@ bool RowPlace::operator==(const RowPlace& other) const {
          of_column == as_own.of_column && own == as_own.spread();
 }
 
-std::optional<RowLoop> row_loop(const LoopNests& nests, std::pair<int, int> phases) {
+RowPlan row_loop(const LoopNests& nests, std::pair<int, int> phases) {
   return RowFinding(nests, phases).find();
 }
 

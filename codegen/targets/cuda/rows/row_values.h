@@ -12,6 +12,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -35,7 +36,8 @@ struct RowPlace {
   bool is_of_last() const { return place.step == 0; }
   /// The same memory of a vector, for threads that have it as `spread`.
   RowPlace spread_as(Spread spread) const;
-  /// Whether it is the same memory, however threads have it.
+  /// Whether it is the same memory, however threads have it; what differs in the first step alone
+  /// is not compared.
   bool operator==(const RowPlace& other) const;
 };
 
@@ -81,9 +83,15 @@ struct RowLoop {
   std::vector<RowNest> nests;
 };
 
-/// The form of a loop. None for a loop whose rows are not apart, with loops inside, with matrices
-/// of several extents or vectors of others, or with memory of which it is not certain which value
-/// it holds. `phases` are the first and the last phase of the loop.
-std::optional<RowLoop> row_loop(const LoopNests& nests, std::pair<int, int> phases);
+/// That form of a loop, or why it has none.
+struct RowPlan {
+  std::optional<RowLoop> loop;
+  std::string reason;  ///< "it has matrices of 4 x 5 and of 4 x 2"
+};
+
+/// The form of a loop whose rows are apart, and of whose body `nests` are all. Matrices of several
+/// extents, vectors of others, and memory of which it is not certain which value it holds have
+/// none. `phases` are the first and the last phase of the loop.
+RowPlan row_loop(const LoopNests& nests, std::pair<int, int> phases);
 
 }  // namespace graphc::core::cuda
