@@ -8,14 +8,13 @@
 #include <cstring>
 #include <limits>
 #include <map>
-#include <regex>
 
 #include "codegen/compile.h"
 #include "codegen/lower/lower.h"
 #include "codegen/target.h"
 #include "codegen/targets/cuda/launches/launches.h"
 #include "ir/text.h"
-#include "tests/runtime/cuda/mock_driver.h"
+#include "tests/codegen/cuda/damages.h"
 #include "tests/testing/counts.h"
 #include "tests/testing/expect_error.h"
 #include "tests/testing/targets.h"
@@ -160,7 +159,7 @@ TEST_F(Clusters, HandEachOtherTheCarriesOfEveryCell) {
 /// Every text of which one place that clusters need is damaged: its bits are others, or the
 /// emulator says what is wrong.
 TEST_F(Clusters, ADamagedExchangeIsFound) {
-  const std::pair<const char*, const char*> damages[] = {
+  const Damage damages[] = {
       {R"(\n *cluster_barrier\(\);)", "\n"},
       {R"(\n *asm volatile\("barrier.cluster.wait[^\n]*)", "\n"},
       {R"(rank < (\d+)u)", "rank + 1u < $1u"},
@@ -169,44 +168,17 @@ TEST_F(Clusters, ADamagedExchangeIsFound) {
       {R"(\n *store_to_all_\d+\(&[^\n]*)", "\n"},
       {R"((\w+) \* columns \+ column\) \*)", "$1 * columns + column + 1) *"},
   };
-  const cuda::testing::MockDriver driver;
   setenv("GRAPHC_MOCK_MULTIPROCESSORS", "4", 1);
   const WideCase c{"lstm", 3, 5, 18};
   const GraphPtr graph = wide_layer(c, Derivatives::with);
-  std::map<unsigned, int> sizes;
-  const std::vector<Literal> wanted =
-      results(graph, wide_inputs(c), cuda::Placement::cluster, sizes);
   cuda::Gpu gpu;
   gpu.multiprocessors = 4;
   const Plan plan = clustered_plan(graph);
-  int found = 0;
-  for (const cuda::KernelText& kernel :
-       cuda::make_launches(plan, gpu, cuda::Placement::cluster).kernels) {
-    for (const auto& [pattern, replacement] : damages) {
-      const std::regex place(pattern);
-      const std::sregex_iterator end;
-      for (std::sregex_iterator at(kernel.text.begin(), kernel.text.end(), place); at != end;
-           ++at) {
-        const size_t begin = size_t(at->position());
-        const std::string text = kernel.text.substr(0, begin) + at->format(replacement) +
-                                 kernel.text.substr(begin + size_t(at->length()));
-        SCOPED_TRACE(fmt::format("{}: {}", kernel.name, at->str()));
-        clear_code_caches();
-        driver.exchange(kernel.text.c_str(), text.c_str(), 30'000'000);
-        bool is_found = false;
-        try {
-          is_found = results(graph, wide_inputs(c), cuda::Placement::cluster, sizes) != wanted;
-        } catch (const Error& error) {
-          is_found = true;
-        }
-        EXPECT_TRUE(is_found);
-        found += is_found ? 1 : 0;
-      }
-    }
-  }
-  driver.exchange(nullptr, nullptr, 0);
-  clear_code_caches();
-  std::printf("%d damages found\n", found);
+  const int found = expect_damages_found(
+      cuda::make_launches(plan, gpu, cuda::Placement::cluster).kernels, damages, [&] {
+        std::map<unsigned, int> sizes;
+        return results(graph, wide_inputs(c), cuda::Placement::cluster, sizes);
+      });
   EXPECT_GE(found, 16);
 }
 

@@ -8,14 +8,13 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
-#include <regex>
 
 #include "codegen/compile.h"
 #include "codegen/lower/lower.h"
 #include "codegen/target.h"
 #include "codegen/targets/cuda/launches/launches.h"
 #include "ir/text.h"
-#include "tests/runtime/cuda/mock_driver.h"
+#include "tests/codegen/cuda/damages.h"
 #include "tests/testing/counts.h"
 #include "tests/testing/samples.h"
 #include "tests/testing/targets.h"
@@ -159,7 +158,7 @@ TEST_F(CountedExchange, OfWholeStripsHasTheBitsOfTheStreamedPlacement) {
 /// Every text of which one place of the exchange is damaged: its numbers are others, or the
 /// emulator says what is wrong.
 TEST_F(CountedExchange, ADamagedExchangeIsFound) {
-  const std::pair<const char*, const char*> damages[] = {
+  const Damage damages[] = {
       {R"(\n *await_bytes\([^\n]*)", "\n"},
       {R"(\n *cluster_barrier\(\);)", "\n__syncthreads();"},
       {R"(begin_counting\((\w+ \+ \w+), (\d+)u)", "begin_counting($1, $2u + 8u"},
@@ -179,40 +178,16 @@ TEST_F(CountedExchange, ADamagedExchangeIsFound) {
       {R"(own % (\d+) \* )", "(own + 1) % $1 * "},
       {R"(\n *__syncthreads\(\);\n *if \(split == )", "\n if (split == "},
   };
-  const cuda::testing::MockDriver driver;
   setenv("GRAPHC_MOCK_MULTIPROCESSORS", "4", 1);
   const WideCase c{"lstm", 4, 20, 18};
   const GraphPtr graph = wide_layer(c, Derivatives::with);
-  const auto wanted = results(graph, wide_inputs(c), Precision::bf16, cuda::Placement::cluster);
-  int found = 0;
-  for (const cuda::KernelText& kernel : launches_of(graph, Precision::bf16, 4).kernels) {
-    if (kernel.text.find("await_bytes") == std::string::npos) continue;
-    for (const auto& [pattern, replacement] : damages) {
-      const std::regex place(pattern);
-      const std::sregex_iterator end;
-      for (std::sregex_iterator at(kernel.text.begin(), kernel.text.end(), place); at != end;
-           ++at) {
-        const size_t begin = size_t(at->position());
-        const std::string text = kernel.text.substr(0, begin) + at->format(replacement) +
-                                 kernel.text.substr(begin + size_t(at->length()));
-        SCOPED_TRACE(fmt::format("{}: {} -> {}", kernel.name, at->str(), replacement));
-        clear_code_caches();
-        driver.exchange(kernel.text.c_str(), text.c_str(), 30'000'000);
-        bool is_found = false;
-        try {
-          is_found =
-              results(graph, wide_inputs(c), Precision::bf16, cuda::Placement::cluster) != wanted;
-        } catch (const Error& error) {
-          is_found = true;
-        }
-        EXPECT_TRUE(is_found);
-        found += is_found ? 1 : 0;
-      }
-    }
-  }
-  driver.exchange(nullptr, nullptr, 0);
-  clear_code_caches();
-  std::printf("%d damages found\n", found);
+  std::vector<cuda::KernelText> kernels = launches_of(graph, Precision::bf16, 4).kernels;
+  std::erase_if(kernels, [](const cuda::KernelText& kernel) {
+    return kernel.text.find("await_bytes") == std::string::npos;
+  });
+  const int found = expect_damages_found(kernels, damages, [&] {
+    return results(graph, wide_inputs(c), Precision::bf16, cuda::Placement::cluster);
+  });
   EXPECT_GE(found, 24);
 }
 
