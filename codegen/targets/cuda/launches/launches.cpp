@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "codegen/step/visit.h"
 #include "codegen/targets/cuda/launches/merge.h"
 #include "codegen/targets/cuda/libraries/library_product.h"
 #include "codegen/targets/cuda/loops/loop_kernel.h"
