@@ -23,10 +23,14 @@ GraphPtr run_passes(const GraphPtr& graph, const Pipeline& pipeline, const Compi
 }
 
 Pipeline passes_for(const CompileOptions& options, const KernelTraits& traits) {
-  Pipeline pipeline = standard_pipeline(options.variant, options.unroll, options.remat);
+  Pipeline pipeline =
+      standard_pipeline(options.variant, options.unroll, options.remat, options.recurrence);
   if (!traits.keeps_rows_apart || options.variant != "fused") return pipeline;
   const auto remat = std::ranges::find(pipeline, &passes::remat, &PassUse::pass);
   if (remat != pipeline.end()) remat->options.set("matrices", "true");
+  const auto chunks = std::ranges::find(pipeline, &passes::chunk_recurrence, &PassUse::pass);
+  if (chunks != pipeline.end() && options.recurrence == "auto")
+    chunks->options.set("differentiated", "true");
   return pipeline;
 }
 

@@ -42,6 +42,10 @@ struct CompileOptions {
   /// Which states of a loop are saved for its derivative, the others being computed again
   /// (passes/remat.cpp): auto, off (all), or every so many.
   std::string remat = "auto";
+  /// How loops whose rows carry a matrix with a linear recurrence are computed
+  /// (passes/recurrence/chunk_recurrence.cpp): auto, steps, chunks (of a length that graphc
+  /// chooses), or chunks=N.
+  std::string recurrence = "auto";
   /// Bytes that the values of a step may take, where the target can trade them for time: 0: what
   /// the machine has. A step that needs more saves fewer states of its loops if `remat` is `auto`,
   /// and is not refused if that is not enough.

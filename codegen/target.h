@@ -20,7 +20,7 @@ struct Target {
   std::span<const Precision> precisions;
   KernelTraits kernels = {};
   /// The other options of CompileOptions that the target supports, by their names on the command
-  /// line: "threads", "variant", "unroll", "remat", "cpu" (the
+  /// line: "threads", "variant", "unroll", "remat", "recurrence", "cpu" (the
   /// architecture).
   std::span<const std::string_view> options;
   /// Whether an architecture may follow its name: "cuda:sm_90a".

@@ -67,9 +67,10 @@ void check_counts(const Graph& graph, size_t results, size_t late) {
 /// Of graphs, and of what is compiled differently by the session's options.
 uint64_t checksum_of(const std::string& graphs, const Session& session) {
   const CompileOptions& options = session.options().compile;
-  const std::string text = fmt::format("{}{} {} {} {} {} {} {}", graphs, session.target().name,
-                                       options.threads, name_of(options.precision), options.variant,
-                                       options.unroll, options.remat, options.architecture);
+  const std::string text =
+      fmt::format("{}{} {} {} {} {} {} {} {}", graphs, session.target().name, options.threads,
+                  name_of(options.precision), options.variant, options.unroll, options.remat,
+                  options.recurrence, options.architecture);
   return XXH3_64bits(text.data(), text.size());
 }
 

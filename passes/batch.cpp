@@ -75,6 +75,11 @@ void Batch::set(Value inner, Batched outer) {
   results[size_t(inner.index)] = outer;
 }
 
+bool Batch::has(Value inner) const {
+  const std::vector<Batched>& results = known_[size_t(inner.node->id)];
+  return !results.empty() && results[size_t(inner.index)].value;
+}
+
 Batched Batch::get(Value inner) {
   const auto find = [&](Value value) -> Batched {
     const std::vector<Batched>& results = known_[size_t(value.node->id)];

@@ -25,6 +25,8 @@ class Batch {
       : body_(body), to_(to), steps_(steps), known_(body.nodes().size()) {}
 
   void set(Value inner, Batched outer);
+  /// Whether a counterpart is set or has been added.
+  bool has(Value inner) const;
   /// The counterpart of a body value; adds the nodes it needs, down to values that are set.
   Batched get(Value inner);
   /// The same, always stacked.

@@ -29,6 +29,9 @@ constexpr OrderRule listed_rules[] = {
      "Only an unexpanded composite can use its record's derivative or a library's pair; saved "
      "values "
      "would escape the pattern."},
+    {"chunk-recurrence", "autodiff", Harm::slower,
+     "The derivative of chunks is products too; that of single steps needs the matrix of every "
+     "step, and such a loop is not divided."},
     {"remat", "autodiff", Harm::slower,
      "What is saved for a block of steps is decided when the loop over the blocks is "
      "differentiated."},

@@ -7,23 +7,24 @@ namespace graphc::core {
 namespace {
 
 constexpr const Pass* listed_passes[] = {
-    &passes::autodiff,      //
-    &passes::chunk,         //
-    &passes::collectives,   //
-    &passes::cse,           //
-    &passes::expand,        //
-    &passes::fuse,          //
-    &passes::hoist,         //
-    &passes::outline,       //
-    &passes::pack_matmuls,  //
-    &passes::precision,     //
-    &passes::reductions,    //
-    &passes::remat,         //
-    &passes::replicate,     //
-    &passes::reroll,        //
-    &passes::simplify,      //
-    &passes::sparse_rows,   //
-    &passes::unroll,        //
+    &passes::autodiff,          //
+    &passes::chunk,             //
+    &passes::chunk_recurrence,  //
+    &passes::collectives,       //
+    &passes::cse,               //
+    &passes::expand,            //
+    &passes::fuse,              //
+    &passes::hoist,             //
+    &passes::outline,           //
+    &passes::pack_matmuls,      //
+    &passes::precision,         //
+    &passes::reductions,        //
+    &passes::remat,             //
+    &passes::replicate,         //
+    &passes::reroll,            //
+    &passes::simplify,          //
+    &passes::sparse_rows,       //
+    &passes::unroll,            //
 };
 
 }  // namespace

@@ -11,6 +11,7 @@ namespace graphc::core {
 namespace passes {
 extern const Pass autodiff;
 extern const Pass chunk;
+extern const Pass chunk_recurrence;
 extern const Pass collectives;
 extern const Pass cse;
 extern const Pass expand;

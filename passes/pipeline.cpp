@@ -8,6 +8,7 @@
 #include "ir/op.h"
 #include "ir/spelling.h"
 #include "passes/passes.h"
+#include "passes/recurrence/chunk_recurrence.h"
 
 namespace graphc::core {
 namespace {
@@ -35,13 +36,15 @@ constexpr Variant variants[] = {
     // Distributed loops: the form from which kernels are planned.
     {"fused",
      "reroll,simplify,cse,pack-matmuls,simplify,cse,hoist,simplify,cse,outline,"
-     "remat,autodiff,expand,simplify,cse,hoist,unroll{auto},simplify,cse,collectives,simplify,cse,"
+     "chunk-recurrence,simplify,cse,remat,autodiff,expand,simplify,cse,hoist,unroll{auto},simplify,"
+     "cse,collectives,simplify,cse,"
      "sparse-rows,chunk",
      "reductions,simplify,cse,fuse", false, true},
     // The same, except for recurrent layers that a library has.
     {"cudnn",
      "reroll,simplify,cse,pack-matmuls,simplify,cse,hoist,simplify,cse,outline{library},"
-     "remat,autodiff{library},expand{library},simplify,cse,hoist,simplify,cse,collectives,simplify,"
+     "chunk-recurrence,simplify,cse,remat,autodiff{library},expand{library},simplify,cse,hoist,"
+     "simplify,cse,collectives,simplify,"
      "cse,sparse-rows,chunk",
      "reductions,simplify,cse,fuse", true},
 };
@@ -134,9 +137,34 @@ std::string to_text(const Pipeline& pipeline) {
   return text;
 }
 
+namespace {
+
+/// Replaces the use of chunk-recurrence, if the variant has one, by what was asked for.
+void set_recurrence(Pipeline& pipeline, std::string_view recurrence) {
+  if (recurrence == "auto") return;
+  std::erase_if(pipeline, [](const PassUse& use) { return use.pass == &passes::chunk_recurrence; });
+  if (recurrence == "steps") return;
+  constexpr std::string_view chunks = "chunks", of = "chunks=";
+  const auto steps = recurrence.starts_with(of) ? steps_of(recurrence.substr(of.size()))
+                                                : std::optional<int64_t>();
+  if (recurrence != chunks && (!steps || *steps < 2)) {
+    throw Error(ErrorKind::usage, {},
+                fmt::format("recurrence is auto, steps, chunks or chunks=N, of 2 steps or more: "
+                            "found '{}'",
+                            recurrence));
+  }
+  const Pipeline chunked = parse_pipeline(
+      fmt::format("chunk-recurrence{{steps={}}},simplify,cse", steps ? *steps : kStepsOfChunk));
+  pipeline.insert(std::ranges::find(pipeline, &passes::remat, &PassUse::pass), chunked.begin(),
+                  chunked.end());
+}
+
+}  // namespace
+
 Pipeline standard_pipeline(std::string_view variant, std::string_view unroll,
-                           std::string_view remat) {
+                           std::string_view remat, std::string_view recurrence) {
   Pipeline pipeline = parse_pipeline(find_variant(variant).passes);
+  set_recurrence(pipeline, recurrence);
   const auto remats = std::ranges::find(pipeline, &passes::remat, &PassUse::pass);
   if (const auto steps = steps_of(remat)) {
     remats->options.set("steps", std::to_string(*steps));

@@ -22,9 +22,11 @@ std::string to_text(const Pipeline& pipeline);
 ///
 /// `unroll` is `auto` (the variant's default), `loop`, `full`, or the number of steps to unroll.
 /// `remat` is `auto` (what loops say themselves, passes/remat.cpp), `off`, or the number of steps
-/// whose states are computed again from one that is saved. Anything else is ErrorKind::usage.
+/// whose states are computed again from one that is saved. `recurrence` is `steps`, `chunks` or
+/// `chunks=N` (passes/recurrence/chunk_recurrence.cpp), or `auto`: what is faster. Anything else is
+/// ErrorKind::usage.
 Pipeline standard_pipeline(std::string_view variant, std::string_view unroll = "auto",
-                           std::string_view remat = "auto");
+                           std::string_view remat = "auto", std::string_view recurrence = "auto");
 /// The continuation for targets that compile kernels: from there to a graph of kernels. With
 /// `stores_bf16`, values that products round anyway are stored in bf16 (passes/precision.cpp), for
 /// the variant whose kernels can round their results: `fused`.

@@ -116,6 +116,18 @@ std::vector<bool> needed_for(const Graph& graph, const Values& roots) {
   return needed;
 }
 
+std::vector<bool> differentiated_nodes(const Graph& graph) {
+  std::vector<bool> all(graph.nodes().size());
+  for (const Node& grad : graph.nodes()) {
+    if (!grad.is(ops::grad)) continue;
+    const std::vector<bool> active =
+        dependents(graph, Values(grad.operands.begin() + 1, grad.operands.end()));
+    const std::vector<bool> needed = needed_for(graph, {grad.operands[0]});
+    for (size_t id = 0; id < all.size(); ++id) all[id] = all[id] || (active[id] && needed[id]);
+  }
+  return all;
+}
+
 std::vector<std::vector<int>> value_uses(const Graph& graph) {
   const std::vector<bool> live = live_nodes(graph);
   std::vector<std::vector<int>> uses(graph.nodes().size());

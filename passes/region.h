@@ -77,6 +77,8 @@ Values copy_cone(const Graph& from, ValueMap& known, const Values& wanted, Graph
 std::vector<bool> dependents(const Graph& graph, const Values& roots);
 /// For each node (by id), whether one of `roots` is its result or needs it.
 std::vector<bool> needed_for(const Graph& graph, const Values& roots);
+/// For each node (by id), whether a gradient (`grad`) goes through it.
+std::vector<bool> differentiated_nodes(const Graph& graph);
 /// For each result of each node (by id), the number of its uses by live nodes, results and `next`.
 std::vector<std::vector<int>> value_uses(const Graph& graph);
 

@@ -36,19 +36,6 @@ namespace {
 /// Bytes of states that are not worth computing again: about the second-level caches.
 constexpr int64_t kSmall = int64_t{4} << 20;
 
-/// For each node whether some gradient depends on it.
-std::vector<bool> differentiated_nodes(const Graph& graph) {
-  std::vector<bool> all(graph.nodes().size());
-  for (const Node& grad : graph.nodes()) {
-    if (!grad.is(ops::grad)) continue;
-    const std::vector<bool> active =
-        dependents(graph, Values(grad.operands.begin() + 1, grad.operands.end()));
-    const std::vector<bool> needed = needed_for(graph, {grad.operands[0]});
-    for (size_t id = 0; id < all.size(); ++id) all[id] = all[id] || (active[id] && needed[id]);
-  }
-  return all;
-}
-
 int64_t carried_bytes(const Scan& scan) {
   int64_t bytes = 0;
   for (Value carry : scan.initial()) bytes += carry.type().bytes();

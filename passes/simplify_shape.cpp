@@ -254,6 +254,7 @@ std::span<const Rule> shape_rules() {
       {"transpose-splat", &ops::transpose, shape_of_splat},
       {"transpose-transpose", &ops::transpose, transpose_of_transpose},
       {"transpose-units", &ops::transpose, transpose_of_units},
+      {"reverse-splat", &ops::reverse, shape_of_splat},
       {"slice-whole", &ops::slice, same_type},
       {"slice-splat", &ops::slice, shape_of_splat},
       {"slice-slice", &ops::slice, slice_of_slice},

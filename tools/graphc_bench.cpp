@@ -38,7 +38,7 @@ std::vector<CompileOptions> ways_of(const Options& options) {
   std::vector<CompileOptions> ways;
   for (const std::string& unroll : split_list(options.unrolls, "--unroll")) {
     for (const std::string& variant : split_list(options.variants, "--variant")) {
-      standard_pipeline(variant, unroll, options.compile.remat);
+      standard_pipeline(variant, unroll, options.compile.remat, options.compile.recurrence);
       ways.push_back(options.compile);
       ways.back().variant = variant;
       ways.back().unroll = unroll;

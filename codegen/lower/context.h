@@ -165,8 +165,8 @@ void lower_recurrent(LowerContext& context, const Kernel& kernel, const std::vec
 void lower_body(LowerContext& context, const Graph& body, std::vector<View> inputs,
                 std::vector<View> results, const std::string& name, Family family,
                 const std::optional<RowModel>& known = std::nullopt);
-/// A kernel of the family batched_gemm, whose operands are inputs of the kernel's body: loops over
-/// the batch around the product of two matrices.
+/// A kernel of the family batched_gemm, whose operands are inputs of the kernel's body: one nest
+/// with the axes of the batch around it.
 void lower_batched_product(LowerContext& context, const Node& product,
                            const std::vector<View>& inputs, const View& result,
                            const std::string& name);

@@ -72,6 +72,7 @@ void make_panels(LowerContext& context, std::vector<NestCall>& calls) {
 void read_forms(LowerContext& context, std::vector<NestCall>& calls) {
   for (NestCall& call : calls) {
     for (CallProduct& product : call.products) {
+      if (std::ranges::any_of(product.right_outer, [](int64_t s) { return s != 0; })) continue;
       if (context.depth() > 0 || !context.is_written(product.b.buffer))
         read_form(context, product, call.name);
     }

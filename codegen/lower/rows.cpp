@@ -335,6 +335,7 @@ class RowLowering {
     result.a = left.address;
     result.a_k = left.strides[size_t(left.shape.rank() - 1)] * size_of(left.dtype);
     result.outer = lead_strides(left, rows_.lead, true);
+    result.right_outer.assign(result.outer.size(), 0);
     result.b = right.address;
     result.b_strides.k = right.strides[tb ? 1 : 0] * size;
     result.b_strides.column = right.strides[tb ? 0 : 1] * size;

@@ -151,7 +151,10 @@ void join_axes(NestCall& call, NestProgram& program, const Shape& lead, bool fla
   Ints extents(lead.begin(), lead.end());
   std::vector<Ints*> strides;
   for (CallOperand& operand : call.operands) strides.push_back(&operand.outer);
-  for (CallProduct& product : call.products) strides.push_back(&product.outer);
+  for (CallProduct& product : call.products) {
+    strides.push_back(&product.outer);
+    strides.push_back(&product.right_outer);
+  }
   for (int axis = int(extents.size()) - 2; axis >= 0; --axis) {
     const size_t i = size_t(axis);
     if (axis + 1 == row_axes) continue;
@@ -177,6 +180,7 @@ void join_axes(NestCall& call, NestProgram& program, const Shape& lead, bool fla
   for (CallProduct& product : call.products) {
     product.a_row = product.outer.empty() ? 0 : product.outer.back();
     if (!product.outer.empty()) product.outer.pop_back();
+    if (!product.right_outer.empty()) product.right_outer.pop_back();
   }
   // What a row of an outer axis reads for all its inner rows is read once.
   for (size_t i = 0; i < call.operands.size() && !call.outer.empty(); ++i) {

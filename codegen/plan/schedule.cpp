@@ -51,9 +51,11 @@ class Scheduler {
     return by_columns ? Share{Along::columns, call.unit, width} : Share{Along::rows, call.rows, 1};
   }
 
-  /// Whether workers share out the matrices of a nest: where their numbers are about equal.
+  /// Whether workers share out the matrices of a nest: where their numbers are about equal. Of a
+  /// product that reads one right operand for all of them, rows or columns are shared out.
   bool shares_outer(const NestCall& call) const {
-    if (call.outer.empty() || !call.products.empty()) return false;
+    const auto moves = [](const CallProduct& product) { return product.right_outer[0] != 0; };
+    if (call.outer.empty() || !std::ranges::all_of(call.products, moves)) return false;
     constexpr int64_t kMany = 8;
     return call.outer[0] % machine_.workers == 0 || call.outer[0] >= kMany * machine_.workers;
   }

@@ -92,6 +92,7 @@ class NestAccesses {
       right.region.along(AxisOf::term, product.b_strides.k, product.panels.k)
           .along(AxisOf::part, product.b_strides.part, form.parts)
           .along(AxisOf::column, product.b_strides.column, call_.unit);
+    outer(right.region, product.right_outer);
     left.not_at_first = right.not_at_first = product.zeros_at_first;
     emit(left);
     emit(right);

@@ -156,11 +156,13 @@ class Check {
     for (size_t i = 0; i < call.products.size(); ++i) {
       const CallProduct& product = call.products[i];
       same("strides around the rows", product.outer.size(), call.outer.size());
+      same("strides around the rows", product.right_outer.size(), call.outer.size());
       check(product.panels);
       check(product.b_strides, product.panels);
       reach("rows", {product.a_row, call.rows});
       reach("terms", {product.a_k, product.panels.k});
       around(product.outer, call);
+      around(product.right_outer, call);
       same("parts", size_t(product.panels.parts), size_t(program.products[i].parts));
       same("units", size_t(product.panels.unit), size_t(call.unit));
       check(product.a);

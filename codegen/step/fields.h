@@ -125,7 +125,7 @@ template <typename F>
 void fields(F& f, CallProduct& x) {
   f("a", x.a), f("a_row", x.a_row), f("a_k", x.a_k), f("b", x.b), f("in_panels", x.in_panels);
   f("b_strides", x.b_strides), f("panels", x.panels), f("outer", x.outer);
-  f("zeros_at_first", x.zeros_at_first);
+  f("right_outer", x.right_outer), f("zeros_at_first", x.zeros_at_first);
 }
 template <typename F>
 void fields(F& f, NestCall& x) {

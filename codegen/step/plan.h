@@ -108,7 +108,8 @@ struct CallProduct {
   bool in_panels = false;
   MatrixStrides b_strides;  ///< unused when in panels
   PanelForm panels;
-  std::vector<int64_t> outer;  ///< bytes, of the left operand
+  std::vector<int64_t> outer;        ///< bytes, of the left operand
+  std::vector<int64_t> right_outer;  ///< the same of the right one: 0, but for batches of matrices
   /// In the first iteration of the enclosing loop the left operand is zero: the product runs with
   /// k = 0.
   bool zeros_at_first = false;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/step/rows_apart.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "codegen/step/barriers.h"
@@ -19,8 +20,12 @@ struct SharedRows {
 std::optional<SharedRows> rows_of(const Record& record) {
   const auto* call = std::get_if<NestCall>(&record.call);
   const Share& share = record.share;
-  // A product of one row at a time reads its matrix for each of them.
-  if (call == nullptr || share.grain != 1 || !call->products.empty()) return std::nullopt;
+  if (call == nullptr || share.grain != 1) return std::nullopt;
+  // A product of one row at a time would read its matrix for each of them, unless each has its own.
+  const auto has_own = [&](const CallProduct& product) {
+    return share.along == Along::outer && product.right_outer[0] != 0;
+  };
+  if (!std::ranges::all_of(call->products, has_own)) return std::nullopt;
   if (share.along == Along::rows && call->outer.empty() && call->rows == share.extent)
     return SharedRows{share.extent, false};
   if (share.along == Along::outer && !call->outer.empty() && call->outer[0] == share.extent)

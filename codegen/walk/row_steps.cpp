@@ -10,7 +10,7 @@ namespace graphc::core::cpu {
 
 std::optional<RowSteps::Nest> RowSteps::prepared(const NestCall& call, const LoopCall& loop,
                                                  int depth) const {
-  if (call.outer.size() > 1) return std::nullopt;
+  if (call.outer.size() > 1 || !call.products.empty()) return std::nullopt;
   Nest nest;
   nest.call = &call;
   nest.function = nests_[size_t(call.program)].function;

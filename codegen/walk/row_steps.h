@@ -29,8 +29,8 @@ class RowSteps {
   RowSteps(const Plan& plan, const std::vector<CompiledNest>& nests) : plan_(plan), nests_(nests) {}
 
   /// Runs all steps of `rows`; returns false, and runs nothing, for a loop with several outer axes
-  /// around a nest. `position` is that of the `depth` loops around; `bases` has the address of
-  /// every buffer.
+  /// around a nest, or with a product. `position` is that of the `depth` loops around; `bases` has
+  /// the address of every buffer.
   bool run(const LoopCall& loop, const Range& rows, const Position& position, int depth,
            char* const* bases);
 

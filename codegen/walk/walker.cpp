@@ -143,14 +143,16 @@ class Walker::Thread {
       to.base = base_of(from, program.operands[i].kind);
     }
     products_.resize(call.products.size());
+    rights_.resize(call.products.size());
     const int depth = walk_.depth();
     const bool first = depth > 0 && walk_.position()[size_t(depth - 1)].iteration == 0;
     for (size_t i = 0; i < call.products.size(); ++i) {
       const CallProduct& from = call.products[i];
+      rights_[i] = resolved(from.b);
       products_[i] = {resolved(from.a),
                       from.a_row,
                       from.a_k,
-                      from.in_panels ? resolved(from.b) : nullptr,
+                      from.in_panels ? rights_[i] : nullptr,
                       from.panels.block_bytes(),
                       first && from.zeros_at_first ? 0 : from.panels.k};
     }
@@ -192,6 +194,7 @@ class Walker::Thread {
     for (size_t i = 0; i < products_.size(); ++i) {
       products_[i].a =
           static_cast<const char*>(products_[i].a) + steps * call.products[i].outer[axis];
+      rights_[i] += steps * call.products[i].right_outer[axis];
     }
   }
 
@@ -201,7 +204,7 @@ class Walker::Thread {
     if (in_panels) {
       nest.function(&arguments);
     } else if (call.products.size() == 1) {
-      product_.run(nest.function, matrix(call.products[0]), arguments);
+      product_.run(nest.function, matrix(call, 0), arguments);
     } else {
       call_whole(call, nest, arguments);
     }
@@ -212,7 +215,7 @@ class Walker::Thread {
     tiled_.resize(call.products.size());
     for (size_t i = 0; i < tiled_.size(); ++i) {
       const CallProduct& product = call.products[i];
-      tiled_[i] = {products_[i], program.products[i].left, matrix(product), product.in_panels};
+      tiled_[i] = {products_[i], program.products[i].left, matrix(call, i), product.in_panels};
     }
     tiled_product_.run(nest.function, tiled_, arguments);
   }
@@ -233,8 +236,9 @@ class Walker::Thread {
     return source;
   }
 
-  PanelSource matrix(const CallProduct& product) const {
-    return panel_source(resolved(product.b), product.b_strides, product.panels);
+  PanelSource matrix(const NestCall& call, size_t index) const {
+    const CallProduct& product = call.products[index];
+    return panel_source(rights_[index], product.b_strides, product.panels);
   }
 
   /// Several products: packs, block by block, the whole panel of each operand that is not in
@@ -251,10 +255,10 @@ class Walker::Thread {
         const CallProduct& product = call.products[i];
         products_[i].block = 0;
         if (product.in_panels) {
-          products_[i].panels = resolved(product.b) + column / width * product.panels.block_bytes();
+          products_[i].panels = rights_[i] + column / width * product.panels.block_bytes();
           continue;
         }
-        PanelSource block = matrix(product);
+        PanelSource block = matrix(call, i);
         block.base += column * product.b_strides.column;
         block.columns = std::min(width, call.unit - column);
         make_panel(block, panel);
@@ -281,6 +285,7 @@ class Walker::Thread {
   char* const* bases_ = nullptr;
   std::vector<NestOperandArguments> operands_;
   std::vector<NestProductArguments> products_;
+  std::vector<char*> rights_;  ///< the right operands of these
   std::vector<TiledOperand> tiled_;
   std::vector<char*> operands_of_call_;
   std::vector<int64_t> outer_index_, outer_extents_;

@@ -123,7 +123,9 @@ class Recorder {
       touch(product.a, along(product.outer, index) + row * product.a_row + k * product.a_k,
             size_of(form.left), kBytesRead);
       for (int64_t part = 0; part < form.parts && !product.in_panels; ++part)
-        touch(product.b, k * right.k + part * right.part + column * right.column,
+        touch(product.b,
+              along(product.right_outer, index) + k * right.k + part * right.part +
+                  column * right.column,
               size_of(form.right), kBytesRead);
     }
     if (product.in_panels && row == 0 && column == 0)

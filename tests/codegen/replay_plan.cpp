@@ -330,7 +330,7 @@ class Replay {
       const CallProduct &p = a.products[i], &q = b.products[i];
       const PanelForm& form = q.panels;
       const ReplayPlace left = place(p.a, q.a).moved(along(q.outer, index) + row * q.a_row);
-      const ReplayPlace right = place(p.b, q.b);
+      const ReplayPlace right = place(p.b, q.b).moved(along(q.right_outer, index));
       const bool read_left = vector.begin == columns.begin || vector.end == columns.end;
       const bool read_right = row == rows.begin || row + 1 == rows.end;
       for (int64_t k = 0; k < form.k; ++k) {

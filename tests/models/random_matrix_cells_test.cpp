@@ -100,10 +100,12 @@ TEST(RandomMatrixCellsCpu, AreRightOnEveryTarget) {
     expect_slope(*plain, inputs, wanted.values, seed);
     for (const testing::TargetLevel& level : testing::target_levels_for(seed, seed / 2)) {
       const char* variant = seed % 4 == 3 ? "basic" : "fused";
-      expect_compiled(traced, inputs, wanted, level,
-                      {.variant = variant,
-                       .remat = seed % 5 < 2 ? std::to_string(1 + seed % 3) : "auto",
-                       .threads = seed % 3 == 0 ? 1 : 2});
+      expect_compiled(
+          traced, inputs, wanted, level,
+          {.variant = variant,
+           .remat = seed % 5 < 2 ? std::to_string(1 + seed % 3) : "auto",
+           .recurrence = seed % 2 == 1 ? fmt::format("chunks={}", 2 + seed % 3) : "auto",
+           .threads = seed % 3 == 0 ? 1 : 2});
       ++compiled;
     }
     if (HasFatalFailure()) return;

@@ -161,6 +161,19 @@ GraphPtr every_fourth_state() {
     })"));
 }
 
+/// A loop over a matrix in every row.
+GraphPtr linear_attention() {
+  return with_gradients(parse_graph(R"(
+    graph @f(%k: f32[16,3,5,1], %v: f32[16,3,1,7], %s0: f32[3,5,7]) {
+      %o, %s.e = scan %k.t in %k, %v.t in %v carry %s = %s0 {
+        %s.1 = add(mul(%s, 0.9), mul(%k.t, %v.t))
+        next %s = %s.1
+        emit sum(mul(%s.1, %k.t)) {axes = [1]}
+      }
+      return %o
+    })"));
+}
+
 GraphPtr softmax() {
   return with_gradients(parse_graph(R"(
     graph @f(%x: f32[4,7]) {
@@ -239,6 +252,7 @@ constexpr Exchange exchanges[] = {
     {"hoist", "autodiff", lstm_training, nodes},
     {"hoist", "outline", lstm, loops_not_recognised},
     {"outline", "autodiff", softmax, derivatives_of_maxima},
+    {"chunk-recurrence", "autodiff", linear_attention, given_by_loops},
     {"remat", "autodiff", every_fourth_state, given_by_loops},
     {"autodiff", "expand", loss, derivatives_of_maxima},
     {"expand", "simplify,cse,hoist", loss, left_to_do},
@@ -274,6 +288,7 @@ Pipeline pipeline_for(const OrderRule& rule, std::string_view unroll) {
 PipelineResult run(const GraphPtr& graph, Pipeline pipeline) {
   for (PassUse& use : pipeline) {
     if (use.pass == &passes::chunk) use.options = PassOptions("bytes=660,rows=1");
+    if (use.pass == &passes::chunk_recurrence) use.options = PassOptions("steps=4");
   }
   return run_pipeline(graph, pipeline);
 }

@@ -85,6 +85,7 @@ CompileOptions TargetLevel::options(CompileOptions wanted) const {
   if (!takes("variant")) wanted.variant = plain.variant;
   if (!takes("unroll")) wanted.unroll = plain.unroll;
   if (!takes("remat")) wanted.remat = plain.remat;
+  if (!takes("recurrence")) wanted.recurrence = plain.recurrence;
   if (!takes("threads")) wanted.threads = plain.threads;
   return wanted;
 }

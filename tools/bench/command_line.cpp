@@ -39,8 +39,9 @@ void add_options(CLI::App& app, Options& options) {
                      "how loops are written out, separated by commas: auto, loop, full or a number "
                      "of steps")
           ->capture_default_str());
-  commands::add_compile_options(app, options.compile, options.given,
-                                {"threads", "remat", "memory", "placement", "products", "cpu"});
+  commands::add_compile_options(
+      app, options.compile, options.given,
+      {"threads", "remat", "recurrence", "memory", "placement", "products", "cpu"});
   options.repeat = app.add_option("--repeat", options.settings.repeat,
                                   "timed calls of each kind; a row stops after 20 seconds")
                        ->check(commands::whole_number(1))

@@ -160,7 +160,8 @@ std::string way_of(const Configuration& configuration) {
   const std::string ranks =
       configuration.ranks ? fmt::format(" ranks={}", configuration.ranks->count()) : "";
   return compile.variant + (compile.unroll == "auto" ? "" : " unroll=" + compile.unroll) +
-         (compile.remat == "auto" ? "" : " remat=" + compile.remat) + ranks;
+         (compile.remat == "auto" ? "" : " remat=" + compile.remat) +
+         (compile.recurrence == "auto" ? "" : " recurrence=" + compile.recurrence) + ranks;
 }
 
 Json to_json(const Configuration& configuration) {
@@ -172,6 +173,7 @@ Json to_json(const Configuration& configuration) {
             {"variant", compile.variant},
             {"unroll", compile.unroll},
             {"remat", compile.remat},
+            {"recurrence", compile.recurrence},
             {"target", configuration.target},
             {"precision", name_of(compile.precision)},
             {"threads", compile.threads}};

@@ -36,7 +36,7 @@ int check(CheckCommand& options) {
   // Rejects values that no variant accepts before anything runs.
   const std::string& variant = options.how.compile.variant;
   standard_pipeline(variant.empty() ? all_variants()[0] : variant, options.how.compile.unroll,
-                    options.how.compile.remat);
+                    options.how.compile.remat, options.how.compile.recurrence);
   const std::vector<GraphPtr> graphs =
       options.graph.empty() ? module.graphs : std::vector{graph_of(module, options.graph)};
   options.how.arguments.given = assignments(options.inputs, "--input");
@@ -61,8 +61,8 @@ void add_check(CLI::App& app, Action& action) {
   verb->add_option("--target", options->target, "what to compile for");
   TargetCheck& how = options->how;
   add_compile_options(*verb, how.compile, options->given,
-                      {"precision", "variant", "threads", "unroll", "remat", "memory", "placement",
-                       "products", "cpu"});
+                      {"precision", "variant", "threads", "unroll", "remat", "recurrence", "memory",
+                       "placement", "products", "cpu"});
   verb->get_option("--variant")->description("the list of passes; else each that there is");
   verb->get_option("--threads")->description("else 1, and the cores this process may use");
   verb->add_option("--runs", how.runs, "of one executable, with other inputs each time")

@@ -35,6 +35,13 @@ CLI::Option* add_one(CLI::App& app, CompileOptions& compile, GivenOptions& given
                     "computed again: auto, off (all) or every so many")
         ->capture_default_str();
   }
+  if (name == "recurrence") {
+    return app
+        .add_option("--recurrence", compile.recurrence,
+                    "how linear recurrences of matrices are computed: auto, steps, chunks or "
+                    "chunks=N")
+        ->capture_default_str();
+  }
   if (name == "memory") {
     return app
         .add_option("--memory", compile.memory,

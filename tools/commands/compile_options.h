@@ -44,7 +44,7 @@ const Target& chosen_target(const std::string& typed, CompileOptions& compile,
                             const GivenOptions& given);
 
 /// Adds options to `app` that set the fields `names` of `compile`, tracked by `given`: "precision",
-/// "threads", "variant", "unroll", "remat", "memory", "placement", "products", "cpu".
+/// "threads", "variant", "unroll", "remat", "recurrence", "memory", "placement", "products", "cpu".
 void add_compile_options(CLI::App& app, CompileOptions& compile, GivenOptions& given,
                          std::initializer_list<std::string_view> names);
 

@@ -81,6 +81,7 @@ Words known_words() {
     words["precision"].emplace_back(name_of(precision));
   words["unroll"] = {"auto", "loop", "full"};
   words["remat"] = {"auto", "off"};
+  words["recurrence"] = {"auto", "steps", "chunks"};
   words["placement"].assign(cuda::kPlacementWords.begin(), cuda::kPlacementWords.end());
   words["products"].assign(cuda::kProductsWords.begin(), cuda::kProductsWords.end());
   words["peers"] = {"torch", "jax", "tensorflow", "onnxruntime"};

@@ -180,8 +180,8 @@ void add_dump(CLI::App& app, Action& action) {
   verb->add_option("--graph", options->graph, "which graph: train, forward, or a name in the file");
   verb->add_option("--target", options->target, "whose stages are shown");
   add_compile_options(*verb, options->compile, options->given,
-                      {"precision", "variant", "unroll", "remat", "memory", "placement", "products",
-                       "cpu", "threads"});
+                      {"precision", "variant", "unroll", "remat", "recurrence", "memory",
+                       "placement", "products", "cpu", "threads"});
   add_rank_options(*verb, options->ranks, true);
   verb->add_option("--print-after", options->print_after,
                    "show the graph after each use of a pass of the variant");

@@ -76,9 +76,9 @@ void add_eval(CLI::App& app, Action& action) {
                    "or where there is none valid, or train");
   verb->add_flag("--json", options->json, "as JSON, with model, step and split");
   verb->add_option("--target", options->session.target, "what to compile for");
-  add_compile_options(
-      *verb, options->session.compile, options->given,
-      {"threads", "variant", "unroll", "remat", "memory", "placement", "products", "cpu"});
+  add_compile_options(*verb, options->session.compile, options->given,
+                      {"threads", "variant", "unroll", "remat", "recurrence", "memory", "placement",
+                       "products", "cpu"});
   verb->callback([=, &action] { action = [=] { return eval(*options); }; });
 }
 

@@ -76,9 +76,9 @@ void add_generate(CLI::App& app, Action& action) {
       ->check(seed_number())
       ->capture_default_str();
   verb->add_option("--target", options->session.target, "what to compile for");
-  add_compile_options(
-      *verb, options->session.compile, options->given,
-      {"threads", "variant", "unroll", "remat", "memory", "placement", "products", "cpu"});
+  add_compile_options(*verb, options->session.compile, options->given,
+                      {"threads", "variant", "unroll", "remat", "recurrence", "memory", "placement",
+                       "products", "cpu"});
   verb->callback([=, &action] { action = [=] { return generate(*options); }; });
 }
 

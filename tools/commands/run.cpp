@@ -152,8 +152,8 @@ void add_run(CLI::App& app, Action& action) {
   add_reading_options(*verb, options->reading);
   verb->add_option("--target", options->target, "what to compile for");
   add_compile_options(*verb, options->compile, options->given,
-                      {"precision", "variant", "threads", "unroll", "remat", "memory", "placement",
-                       "products", "cpu"});
+                      {"precision", "variant", "threads", "unroll", "remat", "recurrence", "memory",
+                       "placement", "products", "cpu"});
   verb->add_flag("--quiet", options->quiet, "do not say which loops are not one kernel, and why");
   verb->footer("graphc run step.graph --input x=@x.npy --input w=0.5 --output y=y.npy");
   verb->callback([=, &action] { action = [=] { return run(*options); }; });

@@ -75,9 +75,9 @@ void add_summary(CLI::App& app, Action& action) {
       ->required();
   verb->add_option("PARAMETERS", options->parameters, "of the model: hidden=512 steps=30");
   verb->add_option("--target", options->target, "what to compile for");
-  add_compile_options(
-      *verb, options->compile, options->given,
-      {"variant", "unroll", "remat", "memory", "placement", "products", "cpu", "threads"});
+  add_compile_options(*verb, options->compile, options->given,
+                      {"variant", "unroll", "remat", "recurrence", "memory", "placement",
+                       "products", "cpu", "threads"});
   verb->footer("graphc summary lstm-layer hidden=512");
   verb->callback([=, &action] { action = [=] { return summary(*options); }; });
 }

@@ -289,8 +289,8 @@ void add_train(CLI::App& app, Action& action) {
   add_ranks(*verb, *options);
   verb->add_option("--target", options->session.target, "what to compile for");
   add_compile_options(*verb, options->session.compile, options->given,
-                      {"precision", "threads", "variant", "unroll", "remat", "memory", "placement",
-                       "products", "cpu"});
+                      {"precision", "threads", "variant", "unroll", "remat", "recurrence", "memory",
+                       "placement", "products", "cpu"});
   verb->callback([=, &action] { action = [=] { return train(*options); }; });
 }
 

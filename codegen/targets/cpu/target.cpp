@@ -118,8 +118,8 @@ std::vector<std::string> names_of_cpus() {
   return names;
 }
 
-constexpr std::array<std::string_view, 6> kOptions{"threads", "variant", "unroll",
-                                                   "remat",   "memory",  "cpu"};
+constexpr std::array<std::string_view, 7> kOptions{"threads",    "variant", "unroll", "remat",
+                                                   "recurrence", "memory",  "cpu"};
 
 }  // namespace
 

@@ -58,6 +58,8 @@ GraphPtr within_memory(const GraphPtr& graph, GraphPtr kernels, const CompileOpt
   if (whole <= limit || every < 2) return kernels;
   CompileOptions split = options;
   split.remat = std::to_string(every);
+  // Chunks of steps keep more than the states of a few steps do.
+  if (split.recurrence == "auto") split.recurrence = "steps";
   CompileReport again;
   GraphPtr fewer = form_kernels_for(graph, split, again, targets::cpu.kernels);
   const int64_t bytes = arena_bytes(*fewer, options);

@@ -174,8 +174,8 @@ void clear_caches() {
   cuda::Choices::clear();
 }
 
-constexpr std::array<std::string_view, 5> kCudaOptions{"variant", "unroll", "remat", "placement",
-                                                       "products"};
+constexpr std::array<std::string_view, 6> kCudaOptions{"variant",    "unroll",    "remat",
+                                                       "recurrence", "placement", "products"};
 constexpr std::array<std::string_view, 4> kCudaStages{"plan", "step", "cuda", "ptx"};
 
 /// The default architecture for showing stages without a GPU.

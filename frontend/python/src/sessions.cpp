@@ -202,7 +202,9 @@ constexpr const char* kOptionsDoc =
     "precision: 'f32', 'bf16' (factors of products are rounded) or 'f64'.\n"
     "variant: the list of passes; unroll: 'auto', 'loop', 'full' or a number of steps.\n"
     "remat: the states of a loop that are kept for its derivative, 'auto', 'off' (all) or every "
-    "so many; memory: bytes that the values of a step may take, 0 what the machine has.\n"
+    "so many; recurrence: how linear recurrences of matrices are computed, 'auto', 'steps', "
+    "'chunks' or 'chunks=N'; memory: bytes that the values of a step may take, 0 what the machine "
+    "has.\n"
     "cpu: the features to compile for, such as 'x86-64-v3'.\n"
     "round_up: dims whose extents are rounded up to a multiple, or by a function.\n"
     "check_finite: results and states are checked after every run.\n"
@@ -220,9 +222,9 @@ void bind_session(nb::module_& module) {
       "__init__",
       [](Session* self, PythonModel& model, const std::string& target, uint64_t seed, int threads,
          const std::string& precision, const std::string& variant, const std::string& unroll,
-         nb::handle remat, int64_t memory, const std::string& cpu, nb::handle round_up,
-         bool check_finite, bool disk_cache, int kept, const std::string& trace,
-         nb::handle announce) {
+         nb::handle remat, const std::string& recurrence, int64_t memory, const std::string& cpu,
+         nb::handle round_up, bool check_finite, bool disk_cache, int kept,
+         const std::string& trace, nb::handle announce) {
         const Where where = python_line();
         SessionOptions options;
         options.target = target;
@@ -235,6 +237,7 @@ void bind_session(nb::module_& module) {
         options.compile.variant = variant;
         options.compile.unroll = unroll;
         options.compile.remat = nb::cast<std::string>(nb::str(remat));
+        options.compile.recurrence = recurrence;
         options.compile.memory = memory;
         options.compile.architecture = cpu;
         options.compile.disk_cache = disk_cache;
@@ -247,14 +250,15 @@ void bind_session(nb::module_& module) {
       },
       nb::arg("model"), nb::kw_only(), nb::arg("target") = "", nb::arg("seed") = 0,
       nb::arg("threads") = 0, nb::arg("precision") = "f32", nb::arg("variant") = "fused",
-      nb::arg("unroll") = "auto", nb::arg("remat") = "auto", nb::arg("memory") = 0,
-      nb::arg("cpu") = "", nb::arg("round_up") = nb::none(), nb::arg("check_finite") = false,
-      nb::arg("disk_cache") = true, nb::arg("kept") = 16, nb::arg("trace") = "",
-      nb::arg("announce") = nb::none(), nb::keep_alive<1, 2>(),
+      nb::arg("unroll") = "auto", nb::arg("remat") = "auto", nb::arg("recurrence") = "auto",
+      nb::arg("memory") = 0, nb::arg("cpu") = "", nb::arg("round_up") = nb::none(),
+      nb::arg("check_finite") = false, nb::arg("disk_cache") = true, nb::arg("kept") = 16,
+      nb::arg("trace") = "", nb::arg("announce") = nb::none(), nb::keep_alive<1, 2>(),
       nb::sig(
           "def __init__(self, model: Model, *, target: str = '', seed: int = 0, "
           "threads: int = 0, precision: str = 'f32', variant: str = 'fused', "
-          "unroll: str = 'auto', remat: str | int = 'auto', memory: int = 0, cpu: str = '', "
+          "unroll: str = 'auto', remat: str | int = 'auto', recurrence: str = 'auto', "
+          "memory: int = 0, cpu: str = '', "
           "round_up: dict[str, int | collections.abc.Callable[[int], int]] | None = None, "
           "check_finite: bool = False, disk_cache: bool = True, kept: int = 16, trace: str = '', "
           "announce: collections.abc.Callable[[str], object] | None = None) -> None"),

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "codegen/target.h"
 #include "ir/text.h"
 #include "runtime/memory_size.h"
@@ -32,13 +34,27 @@ GraphPtr exponential_cell() {
     })");
 }
 
+/// 256 steps of a matrix of 4 KiB in both rows, whose recurrence is linear.
+GraphPtr linear_cell() {
+  return parse_graph(R"(
+    graph @cell(%k: f32[256,2,32,1], %v: f32[256,2,1,32], %s0: f32[2,32,32]) {
+      %y, %s.end = scan %k.t in %k, %v.t in %v carry %s = %s0 {
+        %s.1 = add(mul(%s, 0.9), mul(%k.t, %v.t))
+        next %s = %s.1
+        emit sum(mul(%s.1, %k.t)) {axes = [1]}
+      }
+      %loss = mean(square(%y)) {axes = [0,1,2]}
+      %ds, %dk = grad %loss, %s0, %k
+      return %loss, %ds, %dk
+    })");
+}
+
 struct Within {
   CompileReport report;
   std::vector<std::string> remarks;
   std::vector<Tensor> outputs;
 
-  explicit Within(const CompileOptions& options) {
-    const GraphPtr graph = exponential_cell();
+  explicit Within(const CompileOptions& options, const GraphPtr& graph = exponential_cell()) {
     const auto executable = compile(graph, targets::cpu, options, report);
     for (const Remark& remark : report.remarks) {
       if (remark.pass == "memory") remarks.push_back(remark.text);
@@ -52,6 +68,14 @@ struct Within {
   }
 };
 
+void expect_near(const std::vector<Tensor>& found, const std::vector<Tensor>& wanted) {
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    const Literal right = wanted[i].copy(), value = found[i].copy();
+    for (int64_t k = 0; k < right.elements(); ++k)
+      EXPECT_NEAR(value.element(k), right.element(k), 1e-5 * std::abs(right.element(k)) + 1e-7);
+  }
+}
+
 TEST(WithinMemoryCpu, StatesAreComputedAgain) {
   const Within whole({.threads = 2});
   const int64_t bytes = whole.report.peak_bytes;
@@ -61,11 +85,24 @@ TEST(WithinMemoryCpu, StatesAreComputedAgain) {
   EXPECT_LT(part.report.peak_bytes, bytes / 2);
   ASSERT_THAT(part.remarks, SizeIs(1));
   EXPECT_THAT(part.remarks[0], HasSubstr("with the states of every 8 steps saved alone"));
-  for (size_t i = 0; i < whole.outputs.size(); ++i) {
-    const Literal wanted = whole.outputs[i].copy(), found = part.outputs[i].copy();
-    for (int64_t k = 0; k < wanted.elements(); ++k)
-      EXPECT_NEAR(found.element(k), wanted.element(k), 1e-5 * std::abs(wanted.element(k)) + 1e-9);
-  }
+  expect_near(part.outputs, whole.outputs);
+}
+
+TEST(WithinMemoryCpu, ChunksOfStepsGiveWay) {
+  const auto is_chunked = [](const Within& within) {
+    return std::ranges::any_of(within.report.remarks, [](const Remark& remark) {
+      return remark.text == "256 steps are computed in chunks of 32";
+    });
+  };
+  const Within chunks({.threads = 2}, linear_cell());
+  const Within steps({.recurrence = "steps", .threads = 2}, linear_cell());
+  EXPECT_TRUE(is_chunked(chunks));
+  EXPECT_FALSE(is_chunked(steps));
+  expect_near(chunks.outputs, steps.outputs);
+  const Within part({.memory = chunks.report.peak_bytes - 1, .threads = 2}, linear_cell());
+  EXPECT_LT(part.report.peak_bytes, chunks.report.peak_bytes);
+  EXPECT_THAT(part.remarks, SizeIs(1));
+  expect_near(part.outputs, steps.outputs);
 }
 
 TEST(WithinMemoryCpu, IsNotTriedWhereItFitsOrIsOff) {

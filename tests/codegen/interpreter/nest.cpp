@@ -180,7 +180,8 @@ class Nest {
     const CallProduct& product = call_.products[size_t(in.operand)];
     const CheckedPlace left =
         places_.left[size_t(in.operand)].moved(along_outer(product.outer) + row * product.a_row);
-    const CheckedPlace right = places_.right[size_t(in.operand)];
+    const CheckedPlace right =
+        places_.right[size_t(in.operand)].moved(along_outer(product.right_outer));
     const int64_t count = columns.end - columns.begin;
     for (int64_t i = 0; i < count; ++i) to[size_t(i)].real = 0;
     for (int64_t k = 0; k < product.panels.k; ++k) {

@@ -94,7 +94,8 @@ TileShape tile_of(const Machine& machine, const NestProgram& program) {
 }
 
 constexpr std::array kPrecisions{Precision::f32};
-constexpr std::array<std::string_view, 4> kOptions{"threads", "variant", "unroll", "remat"};
+constexpr std::array<std::string_view, 5> kOptions{"threads", "variant", "unroll", "remat",
+                                                   "recurrence"};
 constexpr std::array<std::string_view, 1> kStages{"plan"};
 
 }  // namespace

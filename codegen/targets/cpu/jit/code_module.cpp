@@ -110,7 +110,8 @@ PassesWorthTheirTime& passes_worth_their_time() {
 
 void keep_for_ever(void* object) {
   static std::mutex mutex;
-  static std::vector<void*> all;  // keeps them reachable for leak checkers
+  // Keeps them reachable for leak checkers, which look after statics are destroyed.
+  static std::vector<void*>& all = *new std::vector<void*>;
   try {
     const std::lock_guard lock(mutex);
     all.push_back(object);

@@ -61,6 +61,14 @@ class Counting {
     for (int64_t extent : call_.outer) product *= double(extent);
     return product;
   }
+  /// The matrices of an operand that moves like this along the outer axes.
+  double matrices(const std::vector<int64_t>& strides) const {
+    double times = 1;
+    for (size_t axis = 0; axis < strides.size(); ++axis) {
+      if (strides[axis] != 0) times *= double(call_.outer[axis]);
+    }
+    return times;
+  }
   double elements() const { return double(call_.rows) * double(call_.unit) * around(); }
 
   void operations() {
@@ -91,17 +99,16 @@ class Counting {
     const NestProduct& form = program_.products[index];
     const CallProduct& product = call_.products[index];
     const double k = double(product.panels.k), columns = double(call_.unit) * form.parts;
-    double times = 1;  // outer axes along which the left operand moves
-    for (size_t axis = 0; axis < product.outer.size(); ++axis) {
-      if (product.outer[axis] != 0) times *= double(call_.outer[axis]);
-    }
+    const double times = matrices(product.outer);
     // A block reads its rows of the left operand and its columns of the right one.
     const bool resident = share_ != nullptr && share_->form.resident[index];
     // Operands that blocks of a cluster exchange are in their shared memory.
     const bool exchanged = share_ != nullptr && share_->form.exchanged[index];
     moved(exchanged ? 0 : left, exchanged ? 0 : left * blocks_across_ * around() / times,
           product.a);
-    moved(resident ? 0 : right, resident ? 0 : right * blocks_down_ * around(), product.b);
+    moved(resident ? 0 : right,
+          resident ? 0 : right * blocks_down_ * around() / matrices(product.right_outer),
+          product.b);
     const double terms = double(call_.rows) * k * columns * around();
     work_.flop += 2 * terms;
     work_.is_f64 |= form.sum == DType::f64;

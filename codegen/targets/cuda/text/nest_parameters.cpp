@@ -87,6 +87,9 @@ class Listing {
     if (product.in_panels) {
       add(ParameterKind::right_block, p, names_.make(right + "_block"));
     } else {
+      for (int axis = 0; axis < int(call_.outer.size()); ++axis)
+        add(ParameterKind::right_outer, p, names_.make(fmt::format("{}_outer_{}", right, axis)),
+            "long long", axis);
       add(ParameterKind::right_k, p, names_.make(right + "_k"));
       if (form.parts > 1) add(ParameterKind::right_part, p, names_.make(right + "_part"));
       add(ParameterKind::right_column, p, names_.make(right + "_column"));
@@ -141,6 +144,8 @@ int64_t product_number(const Parameter& parameter, const NestProduct& form,
       return in_elements(product.a_k, form.left);
     case ParameterKind::left_outer:
       return in_elements(product.outer[size_t(parameter.axis)], form.left);
+    case ParameterKind::right_outer:
+      return in_elements(product.right_outer[size_t(parameter.axis)], form.right);
     case ParameterKind::right_k:
       return in_elements(product.b_strides.k, form.right);
     case ParameterKind::right_part:

@@ -64,6 +64,7 @@ enum class ParameterKind : uint8_t {
   left_row,
   left_k,
   left_outer,
+  right_outer,
   right,    ///< start of the right operand
   right_k,  ///< strides of the right operand, unless it is in panels
   right_part,

@@ -175,7 +175,8 @@ std::string right_index(const NestProgram& program, const NestForm& form, const 
     return fmt::format("column / {0} * {1} + ({2} * {3} + {4}) * {0} + column % {0}", width,
                        body.name_of(ParameterKind::right_block, p), term, all, part);
   }
-  std::vector<std::string> index{term + " * " + body.name_of(ParameterKind::right_k, p)};
+  std::vector<std::string> index = body.outer_terms(ParameterKind::right_outer, p);
+  index.push_back(term + " * " + body.name_of(ParameterKind::right_k, p));
   if (all > 1) index.push_back(part + " * " + body.name_of(ParameterKind::right_part, p));
   index.push_back("column * " + body.name_of(ParameterKind::right_column, p));
   return NestBody::sum_of(index);
