@@ -230,21 +230,21 @@ TEST(NarrowCounts, AnIgnoredLabelIsOneOfItsType) {
 }
 
 TEST(NarrowCounts, LayersTakeLengthsOfEveryType) {
-  constexpr int64_t kSteps = 300;
+  constexpr int64_t kManySteps = 300;
   Model m("m");
   const Bidirectional<Gru> gru(m, "gru", 2, 3);
   for (const DType dtype : kCountTypes) {
     m.graph(std::string(name_of(dtype)), Mode::training, [&, dtype](Inputs& in) {
-      const Value x = in("x", f32, {kSteps, 3, 2}), n = in("n", dtype, {3});
+      const Value x = in("x", f32, {kManySteps, 3, 2}), n = in("n", dtype, {3});
       const Value y = gru(x, {.lengths = n});
       return Values{y, gradients(mean_over_steps(square(y), n), {x})[0]};
     });
   }
   std::vector<float> x;
-  for (int64_t i = 0; i < kSteps * 6; ++i) x.push_back(float(i * 37 % 101) / 101 - 0.5f);
+  for (int64_t i = 0; i < kManySteps * 6; ++i) x.push_back(float(i * 37 % 101) / 101 - 0.5f);
   Session session(m);
   const auto at = [&](DType dtype) {
-    return session.run(name_of(dtype), {Data(x, {kSteps, 3, 2}), of_type(dtype, {200, 40, 255})});
+    return session.run(name_of(dtype), {Data(x, {kManySteps, 3, 2}), of_type(dtype, {200, 40, 255})});
   };
   const Outputs wanted = at(DType::i64);
   for (const DType dtype : kCountTypes) {
