@@ -244,7 +244,8 @@ TEST(NarrowCounts, LayersTakeLengthsOfEveryType) {
   for (int64_t i = 0; i < kManySteps * 6; ++i) x.push_back(float(i * 37 % 101) / 101 - 0.5f);
   Session session(m);
   const auto at = [&](DType dtype) {
-    return session.run(name_of(dtype), {Data(x, {kManySteps, 3, 2}), of_type(dtype, {200, 40, 255})});
+    return session.run(name_of(dtype),
+                       {Data(x, {kManySteps, 3, 2}), of_type(dtype, {200, 40, 255})});
   };
   const Outputs wanted = at(DType::i64);
   for (const DType dtype : kCountTypes) {
