@@ -81,6 +81,9 @@ class Forms {
     for (size_t k = 0; k < scan_.initial().size(); ++k) {
       const Value carry = scan_.body_carries()[k];
       if (rows == 0 || carry.shape().rank() != rows + 2) continue;
+      if (!is_floating(carry.dtype()))
+        return refuse("the matrix '{}' is of {}: products are of floats", carry.name(),
+                      name_of(carry.dtype()));
       const std::optional<int> axis = summed_axis(carry);
       if (!axis) return refuse("no step sums over the keys of '{}'", carry.name());
       of(carry) = {FormKind::state, loop_.carries.size(), {one(carry.dtype()), {}}, {}};

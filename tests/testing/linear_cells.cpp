@@ -173,6 +173,16 @@ graph @cell(%k: f32[<T>,2,4,1], %v: f32[<T>,2,1,3], %s0: f32[2,4,3], %n0: f32[2,
   return %o, %s.end, %n.end
 })",
      "goes step by step: the carry 'n' depends on a matrix"},
+    {"integers", R"(
+graph @cell(%k: i32[<T>,2,4,1], %v: i32[<T>,2,1,3], %s0: i32[2,4,3]) {
+  %o, %s.end = scan %k.t in %k, %v.t in %v carry %s = %s0 {
+    %s.1 = add(%s, mul(%k.t, %v.t))
+    next %s = %s.1
+    emit sum(mul(%s.1, %k.t)) {axes = [1]}
+  }
+  return %o, %s.end
+})",
+     "goes step by step: the matrix 's' is of i32: products are of floats"},
     {"never_summed", R"(
 graph @cell(%k: f32[<T>,2,4,1], %v: f32[<T>,2,1,3], %s0: f32[2,4,3]) {
   %s.end = scan %k.t in %k, %v.t in %v carry %s = %s0 { next %s = add(%s, mul(%k.t, %v.t)) }
