@@ -100,10 +100,12 @@ void CallersTensor::find_bounds() {
 }
 
 void CallersTensor::copy(const std::byte* from, int axis, std::byte*& to) const {
-  const size_t size = size_t(size_of(type_.dtype));
-  if (axis == type_.shape.rank()) {
-    std::memcpy(to, from, size);
-    to += size;
+  const int64_t size = size_of(type_.dtype);
+  const bool is_run = axis + 1 == type_.shape.rank() && strides_[size_t(axis)] == size;
+  if (axis == type_.shape.rank() || is_run) {
+    const auto bytes = size_t(is_run ? size * type_.shape[axis] : size);
+    std::memcpy(to, from, bytes);
+    to += bytes;
     return;
   }
   for (int64_t i = 0; i < type_.shape[axis]; ++i)

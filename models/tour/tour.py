@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# The first four programs of the tour in Python: tour.py 1|2|3|4
-"""What the C++ programs print (README.md), but for passes, which Python does not run."""
+# The first five programs of the tour in Python: tour.py 1|2|3|4|5
+"""What the C++ programs print (README.md); the last two add an op and a pass, which C++ does."""
 
+import re
 import sys
 
 import numpy as np
@@ -160,9 +161,30 @@ def language():
     print(text + ("by heart" if text == POEM else "not yet"))
 
 
-PROGRAMS = [graph, gradients, states, language]
+def passes():
+    """05: the effect of each pass on the language model's training step."""
+    model = graphc.Model("tour")
+    network = LanguageModel(model, 27, 64)
+    model.graph("train", network.train, mode="training")
+    print(f"{'after':14}{'nodes':>6}{'loops':>8}{'products':>9}{'kernels':>13}")
+    print(f"{'':14}{'':>6}{'':>8}{'in loops':>9}")
+    for name, text in model.passes("train", {"steps": 119, "batch": 1}):
+        # A line for each node; those of a body are indented. A kernel is one node.
+        nodes, within = [], None
+        for margin, op in re.findall(r"^( +)%[^=]* = (\w+)", text, re.M):
+            if within is not None and len(margin) > within:
+                continue
+            within = len(margin) if op == "kernel" else None
+            if op != "constant":
+                nodes.append((len(margin) > 2, op))
+        loops, kernels = (sum(op == kind for _, op in nodes) for kind in ("scan", "kernel"))
+        products = sum(inside and op == "matmul" for inside, op in nodes)
+        print(f"{name:14}{len(nodes):6}{loops:8}{products:9}{kernels:13}")
+
+
+PROGRAMS = [graph, gradients, states, language, passes]
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2 or sys.argv[1] not in "1234":
+    if len(sys.argv) != 2 or sys.argv[1] not in "12345":
         sys.exit(__doc__)
     PROGRAMS[int(sys.argv[1]) - 1]()

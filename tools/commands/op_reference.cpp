@@ -6,6 +6,7 @@
 #include <set>
 
 #include "ir/op.h"
+#include "ir/op_attributes.h"
 #include "ir/text.h"
 
 namespace graphc::core::commands {
@@ -21,18 +22,6 @@ autodiff sums it to the operand's. A composite without a derivative of its own h
 )";
 
 bool is_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-
-/// The attributes that the doc mentions or the samples set.
-std::set<std::string> attributes_of(const Op& op) {
-  std::set<std::string> names;
-  for (size_t i = op.doc.find('{'); i != op.doc.npos; i = op.doc.find('{', i + 1))
-    names.emplace(op.doc.substr(i + 1, op.doc.find('}', i) - i - 1));
-  if (op.samples == nullptr) return names;
-  for (const Sample& sample : op.samples()) {
-    for (const auto& [name, value] : sample.attributes) names.insert(name);
-  }
-  return names;
-}
 
 /// Names for the operands: a composite's parameter names, otherwise x, y, z, ...
 std::vector<std::string> operand_names(const Op& op, size_t count) {
@@ -139,7 +128,7 @@ std::string body_text(std::string_view body) {
 
 std::string section(const Op& op) {
   std::string text = fmt::format("### {}\n\n{}\n", op.name, op.doc);
-  const std::set<std::string> attributes = attributes_of(op);
+  const std::set<std::string> attributes = attribute_names(op);
   if (!attributes.empty())
     text += fmt::format("\nAttributes: `{}`.\n", fmt::join(attributes, "`, `"));
   const Samples samples = op.samples == nullptr ? Samples{} : op.samples();

@@ -31,7 +31,7 @@ from .errors import CheckError, Error, InputError, InternalError, ResourceError,
 _graphc.add_package_folder(_os.path.dirname(_os.path.abspath(__file__)) + _os.sep)
 
 from ._graphc import *  # noqa: E402,F403
-from . import weights  # noqa: E402
+from . import ops, weights  # noqa: E402
 from .layers import Bidirectional, Stacked  # noqa: E402
 from .looking import Drawing, Profile, Progress  # noqa: E402
 from .outputs import Outputs  # noqa: E402
@@ -51,5 +51,5 @@ __all__ = [name for name in dir(_graphc)
            if not name.startswith("_") and not hasattr(_builtins, name)] + [
     "Bidirectional", "CheckError", "Drawing", "Error", "InputError", "InternalError", "Outputs",
     "Profile", "Progress", "ResourceError", "Stacked", "UsageError", "bf16", "f32", "f64", "i32",
-    "i64", "u32", "u8", "weights"]
+    "i64", "ops", "u32", "u8", "weights"]
 __all__.remove("add_package_folder")

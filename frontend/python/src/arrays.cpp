@@ -80,6 +80,12 @@ void Given::take_array(nb::handle object, const std::string& what, Where where) 
                       "session does not carry on: write x.detach(), or graphc.torch.cell",
                       what);
   }
+  if (nb::hasattr(object, "mask") && nb::hasattr(object, "filled")) {
+    throw input_error(where,
+                      "{}: wanted numbers: found {}, whose mask a graph does not see: write "
+                      "x.filled(0)",
+                      what, type_text(object));
+  }
   if (!nb::try_cast(object, array_)) {
     PyErr_Clear();
     throw input_error(where, "{}: wanted numbers, or an array of them: found {}{}", what,

@@ -50,6 +50,7 @@ void bind_optimizers(nb::module_& module);
 void bind_sessions(nb::module_& module);
 void bind_divided(nb::module_& module);
 void bind_files(nb::module_& module);
+void bind_ops(nb::module_& module);
 void bind_tables(nb::module_& module);
 void bind_training(nb::module_& module);
 void bind_xla(nb::module_& module);

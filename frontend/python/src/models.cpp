@@ -8,6 +8,7 @@
 #include "frontend/python/src/bindings.h"
 #include "ir/dot.h"
 #include "ir/spelling.h"
+#include "passes/pipeline.h"
 
 namespace graphc::core::python {
 
@@ -304,6 +305,27 @@ void add_descriptions(nb::class_<PythonModel>& model) {
           "The names of the states that are declared so far, parameters among them.");
 }
 
+/// The graph as written, and after each pass that changed it: [(pass, text)].
+nb::list graphs_after_passes(PythonModel& self, const std::string& graph, const Extents& extents,
+                             const std::string& variant) {
+  std::vector<std::pair<std::string, std::string>> stages;
+  {
+    const nb::gil_scoped_release others;
+    const GraphPtr written = self.model.trace(graph, extents).graph;
+    stages.emplace_back("(as written)", print(*written));
+    PipelineSettings settings;
+    settings.after_pass = [&](size_t, const PassUse& use, const GraphPtr& before,
+                              const GraphPtr& after) {
+      if (after != before) stages.emplace_back(use.pass->name, print(*after));
+    };
+    const GraphPtr optimized = run_pipeline(written, standard_pipeline(variant), settings).graph;
+    run_pipeline(optimized, kernel_pipeline(variant), settings);
+  }
+  nb::list list;
+  for (const auto& [pass, text] : stages) list.append(nb::make_tuple(pass, text));
+  return list;
+}
+
 /// What a model looks like: text and drawings.
 void add_pictures(nb::class_<PythonModel>& model) {
   model
@@ -317,6 +339,12 @@ void add_pictures(nb::class_<PythonModel>& model) {
           nb::sig("def trace(self, graph: str, extents: dict[str, int] = {}, "
                   "locations: bool = False) -> str"),
           "The graph, for these extents of its named dims, as text.")
+      .def("passes", &graphs_after_passes, nb::arg("graph"), nb::arg("extents") = Extents{},
+           nb::arg("variant") = "fused",
+           nb::sig("def passes(self, graph: str, extents: dict[str, int] = {}, "
+                   "variant: str = 'fused') -> list[tuple[str, str]]"),
+           "What the compiler makes of the graph: the name of each pass that changes it, and the "
+           "graph after it as text, the graph as written in front.")
       .def(
           "summary",
           [](PythonModel& self, const Extents& extents, const std::string& target) {

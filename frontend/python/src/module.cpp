@@ -18,6 +18,7 @@ NB_MODULE(_graphc, module) {
   python::bind_sessions(module);
   python::bind_divided(module);
   python::bind_files(module);
+  python::bind_ops(module);
   python::bind_tables(module);
   python::bind_training(module);
   python::bind_xla(module);

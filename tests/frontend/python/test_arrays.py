@@ -65,6 +65,8 @@ class Inputs(unittest.TestCase):
                       np.zeros((1, 1, 1, 1, 1, 1, 1), "f4"), np.zeros((2, 2), "M8[s]"), 2**70):
             with self.assertRaises((graphc.InputError, ValueError), msg=repr(wrong)):
                 session("f", wrong)
+        with self.assertRaisesRegex(graphc.InputError, "input 0.*MaskedArray, whose mask"):
+            session("f", np.ma.masked_array(np.zeros((2, 2), "f4"), mask=True))
         with self.assertRaisesRegex(graphc.InputError, "input 0.*float16"):
             session("f", np.zeros((2, 2), "f2"))
         with self.assertRaisesRegex(graphc.InputError, "by position or by name"):

@@ -3,6 +3,7 @@
 import io
 import pathlib
 import pydoc
+import re
 import shutil
 import tempfile
 import unittest
@@ -98,6 +99,62 @@ class Looking(unittest.TestCase):
         for name, words in (("tanh", "tanh"), ("scan", "save_every"), ("gather", "Rows of"),
                             ("Session", "remat"), ("Lstm", "sigmoid")):
             self.assertIn(words, pydoc.render_doc(getattr(graphc, name)), name)
+
+
+class Ops(unittest.TestCase):
+    def test_help_of_every_op_is_that_of_the_reference(self):
+        path = pathlib.Path(__file__).resolve().parents[3] / "docs/ops.md"
+        sections = re.split(r"^### (\w+)\n", path.read_text(encoding="utf-8"), flags=re.M)[1:]
+        self.assertEqual(sorted(sections[::2]), sorted(graphc.ops.__all__))
+        for name, section in zip(sections[::2], sections[1::2]):
+            said = pydoc.render_doc(getattr(graphc.ops, name), renderer=pydoc.plaintext)
+            words = " ".join(said.split())
+            wanted = section.strip().split("\n")[0]
+            self.assertIn(" ".join(wanted.split()), words, name)
+            for one in re.findall(r"`(\w+)`", "".join(re.findall("Attributes: .*", section))):
+                self.assertIn(f"{one}=None", words, name)
+            for body in re.findall(r"^Defined as\n\n```\n(.*?)^```", section, re.M | re.S):
+                self.assertIn(" ".join(body.split()), words, name)
+
+    def test_ops_are_functions(self):
+        model = graphc.Model("m")
+        lstm = graphc.Lstm(model, "lstm", 2, 3)
+
+        @model.graph("f")
+        def f(inputs):
+            x = inputs("x", f32, [4, 2, 2])
+            zero = graphc.filled((2, 3), 0)
+            ys, h, c = graphc.ops.lstm(x, zero, zero, lstm.w, lstm.u, lstm.b)
+            back, _, _ = graphc.ops.lstm(x, zero, zero, lstm.w, lstm.u, lstm.b, reverse=True)
+            return (ys, lstm(x), h, back, lstm(x, reverse=True), graphc.ops.sum(x, axes=[0, 2]),
+                    graphc.ops.cast(x, dtype="i32"), graphc.ops.clip(x, low=0, high=0.5))
+
+        x = np.random.default_rng(1).standard_normal((4, 2, 2)).astype("f4")
+        found = graphc.Session(model, announce=str)("f", x)
+        np.testing.assert_allclose(found[0], found[1], rtol=1e-5, atol=1e-6)
+        np.testing.assert_array_equal(found[2], found[0][-1])
+        np.testing.assert_allclose(found[3], found[4], rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(found[5], x.sum((0, 2)), rtol=1e-5)
+        np.testing.assert_array_equal(found[6], x.astype("i4"))
+        np.testing.assert_array_equal(found[7], x.clip(0, 0.5))
+
+    def test_errors_of_ops(self):
+        def wrong(function, words):
+            model = graphc.Model("m")
+            model.graph("f", lambda inputs: function(inputs("x", f32, [4, 2])))
+            with self.assertRaisesRegex(graphc.InputError, words) as caught:
+                model.trace("f")
+            self.assertEqual(caught.exception.file, __file__)
+
+        wrong(lambda x: graphc.ops.sum(x, axis=[0]), "sum: wanted the attributes axes, keep: found "
+              "an attribute 'axis'")
+        wrong(lambda x: graphc.ops.tanh(x, x), "tanh: takes 1")
+        wrong(lambda x: graphc.ops.tanh(), "tanh: takes at least one value")
+        wrong(lambda x: graphc.ops.sum(x, axes=[5], keep=False), "sum")
+        wrong(lambda x: graphc.ops.scan(x), "scan: it is made by graphc.scan")
+        wrong(lambda x: graphc.ops.add(x, np.zeros(2)), "wanted")
+        with self.assertRaisesRegex(AttributeError, "no op 'tanhh'.*docs/ops.md"):
+            graphc.ops.tanhh
 
 
 class Options(unittest.TestCase):

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 # Cells in PyTorch: the numbers and gradients of the same loop written in torch.
 import gc
+import os
 import pathlib
 import re
+import signal
 import sys
 import threading
 import unittest
 
 import torch
+import torch.utils.checkpoint
 
 import graphc
 import graphc.torch
@@ -218,6 +221,65 @@ class Announced(unittest.TestCase):
             pieces(torch.ones(steps, 4, 3), torch.zeros(4, 3), torch.ones(()))
         [line] = [line for line in lines if "a loop, not one recurrent kernel" in line]
         self.assertIn("test_torch.py:", line)
+
+
+class Confusions(unittest.TestCase):
+    def test_checkpoints_compute_the_saved_values_again(self):
+        ours = graphc.torch.cell(gate)
+        leaves = tensors("gate", torch.float32)
+        wanted = gradients(ours(*leaves), leaves)
+        found = gradients(torch.utils.checkpoint.checkpoint(ours, *leaves, use_reentrant=False),
+                          leaves)
+        for a, b in zip(found, wanted):
+            self.assertTrue(torch.equal(a, b))
+
+    def test_a_forward_derivative_is_refused(self):
+        ours = graphc.torch.cell(plain)
+        leaves = [leaf.detach() for leaf in tensors("plain", torch.float32)]
+        with torch.autograd.forward_ad.dual_level():
+            ours(*leaves)
+            leaves[1] = torch.autograd.forward_ad.make_dual(leaves[1], torch.ones_like(leaves[1]))
+            with self.assertRaisesRegex(graphc.InputError, "no forward derivative"):
+                ours(*leaves)
+
+    def test_what_is_no_length(self):
+        ours = graphc.torch.cell(plain)
+        leaves = tensors("plain", torch.float32)
+        for wrong in (2**32 + 1, 6, -1, -2**32 + 1, -2**63):
+            with self.assertRaisesRegex(graphc.InputError, "wanted 0 to 5"):
+                ours(*leaves, lengths=torch.tensor([1, wrong]))
+
+    def test_tensors_that_are_not_dense(self):
+        xs, h, w, u = tensors("plain", torch.float32)
+        with self.assertRaisesRegex(graphc.InputError, "argument 2 is torch.sparse_coo"):
+            graphc.torch.cell(plain)(xs, h, w.detach().to_sparse(), u)
+
+    def test_what_was_saved_and_changed_is_an_error(self):
+        ours = graphc.torch.cell(plain)
+        leaves = tensors("plain", torch.float32)
+        ys, last = ours(*leaves)
+        with torch.no_grad():
+            leaves[3].mul_(2)
+        with self.assertRaisesRegex(RuntimeError, "inplace operation"):
+            ys.sum().backward()
+
+    def test_results_share_no_memory(self):
+        ours = graphc.torch.cell(lambda x, h: h)
+        xs, h = torch.randn(3, 2, 4), torch.randn(2, 4)
+        ys, last = ours(xs, h)
+        before = h.clone()
+        last.add_(1)
+        self.assertTrue(torch.equal(h, before) and torch.equal(ys[-1], before))
+
+    def test_a_process_that_was_forked_computes(self):
+        ours = graphc.torch.cell(plain)
+        leaves = [leaf.detach() for leaf in tensors("plain", torch.float32)]
+        wanted = ours(*leaves)[0]
+        child = os.fork()
+        if child == 0:
+            signal.alarm(60)  # ends a child that waits for threads it does not have
+            os._exit(0 if torch.equal(ours(*leaves)[0], wanted) else 1)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
 
 
 class Document(unittest.TestCase):

@@ -79,6 +79,13 @@ class Layers(unittest.TestCase):
     def test_errors(self):
         with self.assertRaisesRegex(graphc.InputError, "2 or 3 axes: found 1"):
             graphc.torch.GRU(3, 4)(torch.zeros(3))
+        one = torch.zeros(1, 2, 4)
+        with self.assertRaisesRegex(graphc.InputError, r"first states \[\(2, 2, 4\)\]: found"):
+            graphc.torch.GRU(3, 4, 2)(torch.zeros(5, 2, 3), one)
+        with self.assertRaisesRegex(graphc.InputError, r"\(1, 3, 4\), \(1, 3, 4\)\]: found"):
+            graphc.torch.LSTM(3, 4)(torch.zeros(5, 3, 3), (one, one))
+        with self.assertRaisesRegex(graphc.UsageError, "f64"):
+            graphc.torch.LSTM(3, 4).double()(torch.zeros(5, 2, 3).double())
 
 
 if __name__ == "__main__":

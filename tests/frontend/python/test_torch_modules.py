@@ -169,6 +169,9 @@ class Modules(unittest.TestCase):
             self.net(torch.zeros(3, 2))  # floats for words
         with self.assertRaisesRegex(graphc.InputError, "index 11"):
             self.net(torch.full((3, 2), 11))
+        for wrong in (torch.float16, torch.bfloat16):
+            with self.assertRaisesRegex(graphc.InputError, f"'table' is {wrong}"):
+                graphc.torch.module(language_model, "logits").to(wrong)(some_words())
 
     def test_torch_compile_and_export_go_through_it(self):
         words = some_words()

@@ -259,4 +259,6 @@ def _prepared_lengths(name, lengths):
     if lengths.ndim != 1 or not jnp.issubdtype(lengths.dtype, jnp.integer):
         raise InputError(f"{name}: lengths: wanted integers [batch]: found {lengths.dtype} "
                          f"{list(lengths.shape)}")
-    return lengths.astype(jnp.int32)
+    # What is no length of 32 bits stays none.
+    return (jnp.clip(lengths, -1, 2**31 - 1) if lengths.dtype == jnp.int64
+            else lengths).astype(jnp.int32)

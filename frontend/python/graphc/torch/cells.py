@@ -53,7 +53,8 @@ class Cell(networks.Cell):
         given, precision = _prepared(self.__name__, [xs, *tensors])
         if lengths is not None:
             _check_lengths(self.__name__, lengths)
-            given.append(lengths.to(torch.int32))
+            # What is no length of 32 bits stays none.
+            given.append(lengths.clamp(-1, 2**31 - 1).to(torch.int32))
         found = self._operators(given, precision)
         return tuple(found[:1 + self.states])
 
@@ -89,6 +90,8 @@ def _prepared(name, tensors):
             raise InputError(f"{name}: {what}: wanted a tensor: found {type(tensor).__name__}")
         if tensor.device.type not in ("cpu", "meta"):
             raise InputError(f"{name}: {what} is on {tensor.device}: wanted a tensor on the cpu")
+        if tensor.layout is not torch.strided:
+            raise InputError(f"{name}: {what} is {tensor.layout}: wanted a dense tensor")
     if torch.is_autocast_enabled("cpu"):
         tensors = [tensor.float() if tensor.is_floating_point() else tensor for tensor in tensors]
     for place, tensor in enumerate(tensors):

@@ -107,12 +107,17 @@ class _Recurrent:
         return xs, tuple(torch.stack(end) for end in ends)
 
     def _first_states(self, xs, hx, states, directions):
-        if hx is not None:
-            return hx if isinstance(hx, tuple) else (hx,)
         count, batch = self.num_layers * directions, xs.shape[1]
         widths = (getattr(self, "proj_size", 0) or self.hidden_size, self.hidden_size)
-        return tuple(xs.new_zeros((count, batch, width), dtype=torch.float32)
-                     for width in widths[:states])
+        wanted = [(count, batch, width) for width in widths[:states]]
+        if hx is None:
+            dtype = self.all_weights[0][0].dtype
+            return tuple(xs.new_zeros(shape, dtype=dtype) for shape in wanted)
+        given = tuple(hx) if isinstance(hx, (tuple, list)) else (hx,)
+        found = [tuple(one.shape) for one in given]
+        if found != wanted:
+            raise InputError(f"{type(self).__name__}: wanted first states {wanted}: found {found}")
+        return given
 
 
 class LSTM(_Recurrent, torch.nn.LSTM):

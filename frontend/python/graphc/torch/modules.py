@@ -121,7 +121,12 @@ class _Core:
                 found = one.device if isinstance(one, torch.Tensor) else type(one).__name__
                 raise InputError(f"graph '{self.graph}': input {place}: wanted a tensor on the "
                                  f"cpu: found {found}")
-        precision = precision_of(parameters[0] if parameters else inputs[0])
+        for name, one in zip(self.names, parameters):
+            if one.dtype not in (torch.float32, torch.float64) or one.dtype != parameters[0].dtype:
+                raise InputError(f"graph '{self.graph}': parameter '{name}' is {one.dtype}: wanted "
+                                 "all torch.float32, or all torch.float64; torch.autocast rounds "
+                                 "the factors of products to torch.bfloat16")
+        precision = precision_of((*parameters, *inputs, torch.empty(0))[0])
         given = [*parameters, *[_of_a_type_of_ours(one, parameters) for one in inputs]]
         if self._names is None:
             self._learn(given, precision, training)

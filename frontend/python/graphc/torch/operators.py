@@ -25,6 +25,7 @@ import re
 import threading
 
 import torch
+from torch.autograd import forward_ad
 
 from ..errors import InputError
 from .networks import decoded, dtype_of, encoded, readable
@@ -65,6 +66,7 @@ class Operators:
         """The results as tensors."""
         if not torch.compiler.is_compiling():
             _refuse_transforms(self.name)
+            _refuse_tangents(self.name, tensors)
         if torch.is_grad_enabled() and not _is_exporting():
             wanted = [tensor.requires_grad for tensor in tensors]
             if any(wanted):
@@ -197,8 +199,8 @@ class Operators:
         ctx.save_for_backward(*tensors, *[sources[kind][place] for kind, place in graph.handed])
 
     def _differentiate_saving(self, ctx, gradients):
-        inputs = list(ctx.saved_tensors[:len(ctx.wanted)])
-        handed = list(ctx.saved_tensors[len(ctx.wanted):])
+        saved = list(ctx.saved_tensors)  # once: torch.utils.checkpoint computes them again for it
+        inputs, handed = saved[:len(ctx.wanted)], saved[len(ctx.wanted):]
         cotangents = _cotangents(gradients[:len(ctx.shapes)], ctx.shapes, inputs[0])
         if torch.is_grad_enabled():
             found = self.again(inputs, cotangents, ctx.wanted, ctx.precision)
@@ -231,6 +233,15 @@ def _refuse_transforms(name):
     if torch._C._functorch.peek_interpreter_stack() is not None:
         raise InputError(f"{name}: the transforms of torch.func do not go through it: wanted "
                          "torch.autograd")
+
+
+def _refuse_tangents(name, tensors):
+    """An operator without a forward derivative would drop the tangents in silence."""
+    if forward_ad._current_level < 0:
+        return
+    if any(forward_ad.unpack_dual(tensor).tangent is not None for tensor in tensors):
+        raise InputError(f"{name}: there is no forward derivative: wanted torch.autograd.grad or "
+                         "backward()")
 
 
 def _cotangents(gradients, shapes, like):
