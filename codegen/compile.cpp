@@ -38,8 +38,11 @@ GraphPtr form_kernels_for(const GraphPtr& graph, const CompileOptions& options,
                           CompileReport& report, const KernelTraits& traits) {
   Pipeline pipeline = passes_for(options, traits);
   const bool stores_bf16 = traits.stores_bf16 && options.precision == Precision::bf16;
-  for (PassUse& use : kernel_pipeline(options.variant, stores_bf16))
+  for (PassUse& use : kernel_pipeline(options.variant, stores_bf16)) {
+    if (use.pass == &passes::precision && traits.copies_factors)
+      use.options.set("copied_from", std::to_string(kLeastCopied));
     pipeline.push_back(std::move(use));
+  }
   return run_passes(graph, pipeline, options, report);
 }
 

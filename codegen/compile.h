@@ -125,7 +125,12 @@ struct KernelTraits {
   /// A matrix that a row carries stays in a core's cache from step to step
   /// (LoopCall::rows_apart). A step then takes less time than it takes to save its state.
   bool keeps_rows_apart = false;
+  /// Under precision bf16, products outside loops of at least kLeastCopied multiply-adds read bf16
+  /// copies of f32 factors.
+  bool copies_factors = false;
 };
+/// Below, a library is not tried either (CudaOptions::least_tried_work).
+inline constexpr int64_t kLeastCopied = int64_t{1} << 23;
 
 /// The passes of the options' variant, unroll and remat, for a target: standard_pipeline(). Throws
 /// ErrorKind::usage as that does.

@@ -2,6 +2,10 @@
 // With option {bf16}, stores in bf16 values that products of bf16 factors read, and values passed
 // from loop to loop. Without options nothing changes. passes/narrow.h defines which values.
 //
+// With {copied_from} also f32 factors of products outside loops of at least so many multiply-adds
+// have a bf16 copy, which the products read: a library multiplies those faster than it rounds f32,
+// and no result changes.
+//
 // A value stored in bf16 is cast where it is computed and cast back where it is read; moves of it
 // move the bf16. Casts read by products and sums over rows are free: the pass fuse leaves them
 // outside kernels, and lowering reads through them. Runs after autodiff, which would otherwise give
@@ -38,19 +42,29 @@ Value cast_to(Value x, DType dtype, const std::string& name, Where where, Graph&
   return to.add(ops::cast, {x}, {{"dtype", dtype}}, {}, where, {name}).result();
 }
 
+/// The multiply-adds of a product.
+double work_of_product(const Node& node) {
+  const Shape& left = node.operands[0].shape();
+  const bool transposed = node.attributes.get_bool("transpose_a", false);
+  const int64_t k = left[left.rank() - (transposed ? 2 : 1)];
+  return double(node.result().shape().elements()) * double(k);
+}
+
 /// Rewrites a graph or the body of a loop.
 class Writer {
  public:
   /// For a body: the origins of its inputs, and which of its results are bf16; both empty for a
-  /// graph. `amplifiers` belong to the same graph; `remarks` may be null.
+  /// graph. `amplifiers` belong to the same graph; `remarks` may be null. `copied_from` is the
+  /// option of that name; 0: no factor is copied.
   Writer(const Graph& from, const Amplifiers& amplifiers, const std::vector<ValueOrigin>& inputs,
-         const Results& results, Remarks* remarks)
+         const Results& results, Remarks* remarks, int64_t copied_from = 0)
       : from_(from),
         amplifiers_(amplifiers),
         narrow_(from, amplifiers, inputs, plainly_bf16(results)),
         inputs_(inputs),
         results_(results),
         remarks_(remarks),
+        copied_from_(copied_from),
         to_(std::make_unique<Graph>(from.name())),
         as_computed_(from),
         in_bf16_(from),
@@ -63,6 +77,7 @@ class Writer {
       if (results[i].codes.size() > 1 && uses_[size_t(result.node->id)][0] == 1)
         only_in_codes_.add(result);
     }
+    if (copied_from_ > 0) copy_factors();
   }
 
   GraphPtr run() {
@@ -108,6 +123,14 @@ class Writer {
 
   Value bf16(Value old) {
     if (const Value value = in_bf16_.find(old)) return value;
+    // The copy of a factor in another shape is that of the factor.
+    if (copied_.contains(old) && old.node->is(ops::reshape)) {
+      const Value whole = old.node->operands[0];
+      if (narrow_.codes_of(whole).empty()) {
+        in_bf16_.set(old, copy_node(*old.node, {bf16(whole)}, *to_).result());
+        return in_bf16_(old);
+      }
+    }
     in_bf16_.set(old, cast_to(f32(old), DType::bf16, old.name() + ".bf16", old.node->where, *to_));
     return in_bf16_(old);
   }
@@ -157,7 +180,19 @@ class Writer {
   }
 
   /// Whether the bf16 form of the value is in memory, for products to read.
-  bool is_stored(Value old) const { return narrow_.contains(old) || emitted_.contains(old); }
+  bool is_stored(Value old) const {
+    return narrow_.contains(old) || emitted_.contains(old) || copied_.contains(old);
+  }
+
+  /// Finds the f32 factors of products of at least so many multiply-adds.
+  void copy_factors() {
+    for (const Node& node : from_.nodes()) {
+      if (!node.is(ops::matmul) || work_of_product(node) < double(copied_from_)) continue;
+      for (Value operand : node.operands) {
+        if (operand.dtype() == DType::f32 && !is_stored(operand)) copied_.add(operand);
+      }
+    }
+  }
 
   void add(const Node& node) {
     if (node.is(ops::scan)) return add_loop(node);
@@ -251,8 +286,10 @@ class Writer {
   const std::vector<ValueOrigin>& inputs_;
   const Results& results_;
   Remarks* const remarks_;
+  const int64_t copied_from_;
   std::unique_ptr<Graph> to_;
   ValueSet emitted_;        ///< results that are bf16
+  ValueSet copied_;         ///< f32 values of which products read a bf16 copy
   ValueSet only_in_codes_;  ///< concatenations of gates that are only emitted
   ValueMap as_computed_, in_bf16_, in_codes_, widened_;
   const std::vector<std::vector<int>> uses_;
@@ -260,7 +297,8 @@ class Writer {
 
 GraphPtr run_precision(const GraphPtr& graph, const PassOptions& options, Remarks& remarks) {
   if (!options.get_bool("bf16", false)) return graph;
-  return Writer(*graph, Amplifiers(*graph), {}, {}, &remarks).run();
+  const int64_t copied_from = options.get_int("copied_from", 0);
+  return Writer(*graph, Amplifiers(*graph), {}, {}, &remarks, copied_from).run();
 }
 
 }  // namespace
@@ -268,7 +306,7 @@ GraphPtr run_precision(const GraphPtr& graph, const PassOptions& options, Remark
 constinit const Pass passes::precision{
     .name = "precision",
     .summary = "with {bf16}: what products and loops alone read is stored in bf16",
-    .options = "bf16",
+    .options = "bf16,copied_from",
     .run = run_precision,
 };
 

@@ -57,6 +57,10 @@ Machine gpu_machine(Precision precision, std::string_view architecture) {
       {DType::f32, DType::f32, DType::f32, 1, factors},
       {DType::f64, DType::f64, DType::f64, 1},
       {DType::bf16, DType::bf16, DType::f32, 1, tensor_cores ? Factors::bf16 : Factors::as_stored}};
+  if (factors != Factors::bf16) return machine;
+  // A value stored as bf16 needs no rounding as a factor.
+  machine.products.push_back({DType::bf16, DType::f32, DType::f32, 1, factors});
+  machine.products.push_back({DType::f32, DType::bf16, DType::f32, 1, factors});
   return machine;
 }
 

@@ -59,6 +59,11 @@ struct Compilation {
 
 using GpuExecutablePtr = std::unique_ptr<cuda::GpuExecutable>;
 
+GraphPtr form_gpu_kernels(const GraphPtr& graph, const CompileOptions& options,
+                          CompileReport& report) {
+  return form_kernels_for(graph, options, report, targets::cuda.kernels);
+}
+
 /// `kernels`: the graph after the passes of the options' variant.
 GpuExecutablePtr compile_kernels(const Compilation& all, const GraphPtr& kernels,
                                  const CompileOptions& options) {
@@ -88,7 +93,7 @@ GpuExecutablePtr compile_kernels(const Compilation& all, const GraphPtr& kernels
 }
 
 GpuExecutablePtr compile_variant(const Compilation& all, const CompileOptions& options) {
-  return compile_kernels(all, form_kernels_for(all.graph, options, all.report), options);
+  return compile_kernels(all, form_gpu_kernels(all.graph, options, all.report), options);
 }
 
 bool has_layers(const Graph& graph) {
@@ -136,7 +141,7 @@ GpuExecutablePtr compile_faster(const Compilation& all, CompileOptions options) 
   library.variant = "cudnn";
   options.variant = "fused";
   if (!cuda::cudnn_present()) return compile_variant(all, options);
-  const GraphPtr with_layers = form_kernels_for(all.graph, library, all.report);
+  const GraphPtr with_layers = form_gpu_kernels(all.graph, library, all.report);
   if (!has_layers(*with_layers)) return compile_kernels(all, with_layers, library);
   const std::string key = fmt::format(
       "cuDNN {} or our own on {}, {}, precision {}, placement {}, products {}\n{}",
@@ -233,7 +238,7 @@ std::string show_cuda(const GraphPtr& graph, const CompileOptions& options,
   CompileReport report;
   const std::string architecture =
       options.architecture.empty() ? kShownArchitecture : options.architecture;
-  const Plan plan = make_plan(*form_kernels_for(graph, options, report),
+  const Plan plan = make_plan(*form_gpu_kernels(graph, options, report),
                               cuda::gpu_machine(options.precision, architecture));
   if (stage == "step") return step_text(plan);
   const cuda::Launches launches =
@@ -263,6 +268,7 @@ constinit const Target targets::cuda{
     .name = "cuda",
     .summary = "NVIDIA GPUs: CUDA text through NVRTC",
     .precisions = cuda::kPrecisions,
+    .kernels = {.stores_bf16 = true, .copies_factors = true},
     .options = kCudaOptions,
     .has_architectures = true,
     .has_layers = true,

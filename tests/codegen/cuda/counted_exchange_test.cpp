@@ -38,7 +38,9 @@ constexpr CountedPrecision kCountedPrecisions[] = {{Precision::bf16, 2e-2},
 
 cuda::Launches launches_of(const GraphPtr& graph, Precision precision, int multiprocessors) {
   CompileReport report;
-  const Plan plan = make_plan(*form_kernels_for(graph, {}, report), cuda::gpu_machine(precision));
+  const Plan plan =
+      make_plan(*form_kernels_for(graph, {.precision = precision}, report, targets::cuda.kernels),
+                cuda::gpu_machine(precision));
   cuda::Gpu gpu;
   gpu.multiprocessors = multiprocessors;
   return cuda::make_launches(plan, gpu, cuda::Placement::cluster);

@@ -5,6 +5,7 @@
 
 #include "codegen/compile.h"
 #include "codegen/lower/lower.h"
+#include "codegen/target.h"
 #include "codegen/targets/cuda/launches/launches.h"
 #include "codegen/targets/cuda/machine.h"
 #include "ir/text.h"
@@ -17,7 +18,8 @@ void add_kernels(const GraphPtr& graph, std::string_view architecture, const cha
                  KernelTexts& texts, Precision precision,
                  std::optional<cuda::Placement> placement) {
   CompileReport report;
-  const GraphPtr kernels = form_kernels_for(graph, {.variant = variant}, report);
+  const GraphPtr kernels = form_kernels_for(graph, {.precision = precision, .variant = variant},
+                                            report, targets::cuda.kernels);
   const Plan plan = make_plan(*kernels, cuda::gpu_machine(precision));
   for (const cuda::KernelText& kernel :
        cuda::make_launches(plan, cuda::gpu_of(architecture), placement).kernels)

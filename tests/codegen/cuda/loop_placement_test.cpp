@@ -36,7 +36,9 @@ constexpr Placement kPlacements[] = {Placement::streamed, Placement::grid, Place
 
 Plan plan_of(const GraphPtr& graph, Precision precision = Precision::f32) {
   CompileReport report;
-  return make_plan(*form_kernels_for(graph, {}, report), cuda::gpu_machine(precision));
+  return make_plan(
+      *form_kernels_for(graph, {.precision = precision}, report, targets::cuda.kernels),
+      cuda::gpu_machine(precision));
 }
 
 /// The notes of a graph's loops, for a GPU.

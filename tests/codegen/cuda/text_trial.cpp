@@ -11,6 +11,7 @@
 
 #include "codegen/compile.h"
 #include "codegen/lower/lower.h"
+#include "codegen/target.h"
 #include "codegen/targets/cuda/machine.h"
 #include "ir/evaluate.h"
 #include "ir/text.h"
@@ -100,7 +101,8 @@ Trial::Trial(const Subject& subject, size_t size)
       precision_(subject.precision),
       tolerance_(subject.tolerance) {
   CompileReport report;
-  const GraphPtr kernels = form_kernels_for(graph_, {.unroll = "loop"}, report);
+  const GraphPtr kernels = form_kernels_for(graph_, {.precision = precision_, .unroll = "loop"},
+                                            report, targets::cuda.kernels);
   packed_ = make_plan(*kernels, cuda::gpu_machine(precision_));
   spread_ = spread_out(packed_);
   setenv("GRAPHC_MOCK_MULTIPROCESSORS", std::to_string(subject.multiprocessors).c_str(), 1);

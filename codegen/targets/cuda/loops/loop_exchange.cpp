@@ -45,8 +45,10 @@ class Finding {
     const NestCall& call = *nests_.nests[exchange.nest];
     const CallProduct& product = call.products[exchange.product];
     const NestProduct& form = nests_.program(exchange.nest).products[exchange.product];
-    // Without terms there is nothing to exchange.
-    if (form.left != form.sum || product.a_k <= 0 || product.panels.k == 0) return false;
+    // What is stored as bf16 is exchanged as the f32 of that value, or as a factor. Without terms
+    // there is nothing to exchange.
+    const bool is_exchangeable = form.left == form.sum || form.left == DType::bf16;
+    if (!is_exchangeable || product.a_k <= 0 || product.panels.k == 0) return false;
     const Reach reach = reach_of(exchange);
     std::vector<std::pair<int64_t, int64_t>> terms;
     for (size_t i = 0; i < nests_.nests.size(); ++i) {

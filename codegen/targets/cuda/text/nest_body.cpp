@@ -225,9 +225,9 @@ void NestBody::write_load(TextWriter& text, size_t i) {
 void NestBody::write_store(TextWriter& text, const NestInstruction& in) const {
   const NestOperand& form = program_.operands[size_t(in.operand)];
   const DType from = program_.body[size_t(in.a)].dtype;
-  const std::string value =
-      stored_text(form.dtype, converted(values_[size_t(in.a)], from, form.dtype));
-  text.line("{}{} = {};", guard_of(form), element(in.operand, in.part), value);
+  const std::string value = converted(values_[size_t(in.a)], from, form.dtype);
+  text.line("{}{} = {};", guard_of(form), element(in.operand, in.part),
+            stored_text(form.dtype, value));
   write_handed_on(text, in, value);
 }
 
