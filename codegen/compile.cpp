@@ -54,6 +54,7 @@ GraphPtr graph_of_rank(const GraphPtr& graph, const CompileOptions& options,
   use.options.set("ranks", std::to_string(ranks.count));
   use.options.set("rank", std::to_string(ranks.rank));
   if (ranks.shards > 0) use.options.set("shards", std::to_string(ranks.shards));
+  if (ranks.gradients != DType::f32) use.options.set("gradients", to_string(ranks.gradients));
   std::string axes;
   for (const int axis : ranks.axes) {
     if (!axes.empty()) axes += '+';

@@ -23,8 +23,9 @@ struct Target;
 /// The ranks among whom the batch of a graph is shared out (passes/replicate/replicate.h).
 struct RankOptions {
   int count = 1, rank = 0;
-  int shards = 0;              ///< see Replication::shards
-  std::vector<int> axes = {};  ///< see Replication::axes
+  int shards = 0;                ///< see Replication::shards
+  DType gradients = DType::f32;  ///< see Replication::gradients
+  std::vector<int> axes = {};    ///< see Replication::axes
   /// Whoever communicates, with as many ranks. Null: what is compiled cannot run, only be shown.
   std::shared_ptr<Ranks> engine = nullptr;
 };

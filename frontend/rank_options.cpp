@@ -24,8 +24,29 @@ int axis_of(const std::vector<Dim>& dims, std::string_view name) {
 
 }  // namespace
 
+namespace {
+
+void check_gradients(const SessionOptions& options) {
+  const auto refuse = [](std::string message) {
+    throw Error(ErrorKind::usage, {}, std::move(message));
+  };
+  if (options.gradients == DType::f32) return;
+  if (options.gradients != DType::bf16)
+    refuse(fmt::format("gradients: wanted f32 or bf16: found {}", to_string(options.gradients)));
+  if (options.shards != 0) {
+    refuse(
+        "gradients in bf16 are rounded when ranks send them, so no bit would depend on shards "
+        "alone: wanted one or the other");
+  }
+  if (options.compile.precision == Precision::f64)
+    refuse("gradients in bf16: wanted a precision other than f64");
+}
+
+}  // namespace
+
 void check_ranks(const SessionOptions& options) {
   const int ranks = ranks_of(options);
+  check_gradients(options);
   if (options.shards == 0) return;
   const bool power = options.shards > 0 && std::has_single_bit(unsigned(options.shards));
   if (power && options.shards % ranks == 0) return;
@@ -58,6 +79,7 @@ RankOptions rank_options(const SessionOptions& options, const TracedGraph& trace
   return RankOptions{.count = ranks_of(options),
                      .rank = options.ranks == nullptr ? 0 : options.ranks->rank(),
                      .shards = options.shards,
+                     .gradients = options.gradients,
                      .axes = batch_axes(traced, options.batch),
                      .engine = options.ranks};
 }

@@ -6,6 +6,7 @@
 
 #include "ir/evaluate_ops.h"
 #include "ir/op.h"
+#include "ir/sent.h"
 
 namespace graphc::core::evaluation {
 namespace {
@@ -56,6 +57,24 @@ Array terms_of(ArrayOperands operands) {
   return all;
 }
 
+/// The sum of the terms of all ranks. `all_of` gathers what each of them has.
+template <typename AllOf>
+Array sum_over_ranks(const Node& node, ArrayOperands own, const Type& type, Precision precision,
+                     const AllOf& all_of) {
+  const int64_t ranks = node.attributes.get_int("ranks", 1), elements = type.shape.elements();
+  const auto sum_of = [&](const Array& rows, int64_t count) {
+    return sum_of_rows(rows.view({type.dtype, {count, elements}}), type, precision);
+  };
+  const auto terms = int64_t(own.size());
+  if (ranks == 1 || sent_as(node) != DType::bf16)
+    return sum_of(all_of(terms_of(own)), ranks * terms);
+  const auto narrowed = [&](Array values) {
+    round_floats(DType::bf16, precision, values.floats(), elements);
+    return values;
+  };
+  return narrowed(sum_of(all_of(narrowed(sum_of(terms_of(own), terms))), ranks));
+}
+
 }  // namespace
 
 Arrays collective_of(const Node& node, ArrayOperands operands, Precision precision,
@@ -74,9 +93,8 @@ Arrays collective_of(const Node& node, ArrayOperands operands, Precision precisi
   for (size_t i = 0; i < node.types.size(); ++i) {
     const Type& type = node.types[i];
     if (node.is(ops::all_reduce)) {
-      const Array all = all_of(terms_of(operands.subspan(i * terms, terms)));
-      const Shape rows{wanted * int64_t(terms), type.shape.elements()};
-      results.push_back(sum_of_rows(all.view({type.dtype, rows}), type, precision));
+      const ArrayOperands own = operands.subspan(i * terms, terms);
+      results.push_back(sum_over_ranks(node, own, type, precision, all_of));
       continue;
     }
     const Array& mine = operands[i];

@@ -83,6 +83,7 @@ struct TrainEvent {
   std::vector<TrainLine> lines = {};  ///< at the end: the forecast and the truth
   /// For an epoch of several ranks: the seconds that each waited for others.
   std::vector<double> waited_s = {};
+  std::string gradients = {};  ///< the type in which ranks send them; empty for one rank
 
   /// The metric with that name, if present.
   std::optional<double> metric(std::string_view name) const;

@@ -11,6 +11,7 @@
 #include "ir/build.h"
 #include "ir/op.h"
 #include "ir/rewrite.h"
+#include "ir/sent.h"
 #include "passes/passes.h"
 #include "passes/region.h"
 
@@ -46,7 +47,7 @@ bool is_scattered(Value value) {
 
 /// Rows and indices of all ranks in place of a table's sum; absent if these are not fewer than the
 /// table's rows.
-Value sparse_sum(int64_t ranks, const Values& terms, Graph& to) {
+Value sparse_sum(int64_t ranks, DType sent, const Values& terms, Graph& to) {
   if (!std::ranges::all_of(terms, is_scattered)) return {};
   const Type& table = terms[0].type();
   Values indices, rows;
@@ -62,7 +63,10 @@ Value sparse_sum(int64_t ranks, const Values& terms, Graph& to) {
   if (count * ranks >= table.shape[0] || !std::ranges::all_of(indices, same_dtype)) return {};
   const auto gathered = [&](const Values& parts) {
     const Value own = parts.size() == 1 ? parts[0] : concat(parts, 0);
-    return ranks == 1 ? own : all_gather(own, 0, ranks, 0);
+    const bool narrow = own.dtype() == DType::f32 && sent == DType::bf16;
+    if (ranks == 1) return own;
+    const Value all = all_gather(narrow ? cast(own, sent) : own, 0, ranks, 0);
+    return narrow ? cast(all, own.dtype()) : all;
   };
   return scatter_add(splat(to, 0, table), gathered(indices), gathered(rows));
 }
@@ -102,7 +106,7 @@ class Collectives {
   Value reduced(const Node& node, Values terms, Graph& to) const {
     const int64_t ranks = ranks_of(node);
     // The rank does not matter to a gather that has no derivative any more.
-    if (const Value sum = sparse_sum(ranks, terms, to)) {
+    if (const Value sum = sparse_sum(ranks, sent_as(node), terms, to)) {
       if (remarks_ != nullptr) remarks_->add(node, "ranks exchange the rows of a table, not all");
       return sum;
     }

@@ -278,7 +278,8 @@ int bench_on_ranks(Options& options) {
         find_model(options.what) == nullptr)
       throw commands::usage_error("{} ranks measure a model, without --profile and --peers",
                                   ranks->count());
-    const std::string line = commands::ranks_text(*ranks, options.compile.threads);
+    std::string line = commands::ranks_text(*ranks, options.compile.threads);
+    if (options.compile.ranks.gradients == DType::bf16) line += ", gradients sent in bf16";
     if (options.is_first()) write_message(line);
     return bench(options);
   } catch (const Error& error) {

@@ -4,6 +4,7 @@
 #include "codegen/step/collectives.h"
 #include "codegen/step/view.h"
 #include "ir/op.h"
+#include "ir/sent.h"
 
 namespace graphc::core {
 namespace {
@@ -12,6 +13,12 @@ namespace {
 View contiguous_destination(LowerContext& context, Value result, const ViewMap& wanted) {
   const View view = context.destination(result, wanted);
   return view.contiguous() ? view : context.temporary(result.type(), result.name());
+}
+
+/// The type in which ranks send values.
+DType sent_by(const Node& node) {
+  const DType dtype = node.operands[0].dtype();
+  return node.is(ops::all_reduce) && dtype == DType::f32 ? sent_as(node) : dtype;
 }
 
 void check(const Node& node) {
@@ -53,7 +60,8 @@ bool lower_collective(LowerContext& context, const Node& node, ViewMap& views,
   call.parameters = {{"call", context.collectives++},
                      {"ranks", ranks},
                      {"terms", terms},
-                     {"dtype", int64_t(node.operands[0].dtype())}};
+                     {"dtype", int64_t(node.operands[0].dtype())},
+                     {"sent", int64_t(sent_by(node))}};
   call.operands = reads;
   call.operands.insert(call.operands.end(), writes.begin(), writes.end());
   ExternCall wait = wait_for(call);

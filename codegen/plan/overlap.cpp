@@ -164,6 +164,7 @@ class Overlap {
                &b = std::get<ExternCall>(each.record.call);
     if (a.parameter("dtype") != b.parameter("dtype") ||
         a.parameter("terms") != b.parameter("terms") ||
+        a.parameter("sent") != b.parameter("sent") ||
         bytes_read(a) + bytes_read(b) > bucket_bytes_ ||
         depends(each.touched, made[bucket].touched))
       return false;

@@ -20,11 +20,16 @@ struct Piece {
 };
 
 /// Adds the terms of a piece in the tree of Ranks::all_reduce.
-template <typename Number>
-void add_terms(const Piece& piece, std::byte* to) {
+template <typename Number, typename Sum>
+void add_terms(const Piece& piece, std::span<Sum> to) {
   std::vector<const Number*> terms;
   for (const std::byte* from : piece.from) terms.push_back(reinterpret_cast<const Number*>(from));
-  sum_parts(terms, std::span(reinterpret_cast<Number*>(to), piece.bytes / sizeof(Number)));
+  sum_parts(terms, to);
+}
+
+template <typename Number>
+void add_terms(const Piece& piece, std::byte* to) {
+  add_terms<Number>(piece, std::span(reinterpret_cast<Number*>(to), piece.bytes / sizeof(Number)));
 }
 
 /// One sum of all pieces: a single one in place, several through a bucket.
@@ -55,6 +60,30 @@ void sum_pieces(Ranks& ranks, const std::vector<Piece>& pieces, std::vector<std:
     std::memcpy(piece.to, bucket.data() + at, piece.bytes);
     at += piece.bytes;
   }
+}
+
+/// One sum of all pieces, whose terms are f32, sent in bf16 through a bucket.
+void sum_pieces_in_bf16(Ranks& ranks, const std::vector<Piece>& pieces,
+                        std::vector<std::byte>& bucket) {
+  // What is not sent is not rounded.
+  if (ranks.count() == 1) return sum_pieces<float>(ranks, pieces, bucket);
+  size_t count = 0;
+  for (const Piece& piece : pieces) count += piece.bytes / sizeof(float);
+  bucket.resize(count * sizeof(BFloat16));
+  const std::span all(reinterpret_cast<BFloat16*>(bucket.data()), count);
+  const auto each = [&](const auto& function) {
+    size_t at = 0;
+    for (const Piece& piece : pieces) {
+      const std::span own = all.subspan(at, piece.bytes / sizeof(float));
+      function(piece, own);
+      at += own.size();
+    }
+  };
+  each([](const Piece& piece, std::span<BFloat16> own) { add_terms<float>(piece, own); });
+  ranks.all_reduce(all);
+  each([](const Piece& piece, std::span<BFloat16> own) {
+    widen(own, reinterpret_cast<float*>(piece.to));
+  });
 }
 
 void gather(Ranks& ranks, const Piece& piece) {
@@ -97,9 +126,11 @@ void Collectives::begin(const ExternCall& call, const std::vector<char*>& operan
   }
   begun_as_[call.parameter("call")] = ++begun_;
   const bool wide = DType(call.parameter("dtype")) == DType::f64;
+  const bool narrow = DType(call.parameter("sent")) == DType::bf16;
   const bool gathers = call.function == kAllGather;
-  communicator_->start([this, wide, gathers, pieces = std::move(pieces)](Ranks& ranks) {
+  communicator_->start([this, wide, narrow, gathers, pieces = std::move(pieces)](Ranks& ranks) {
     if (gathers) return gather(ranks, pieces[0]);
+    if (narrow) return sum_pieces_in_bf16(ranks, pieces, bucket_);
     wide ? sum_pieces<double>(ranks, pieces, bucket_) : sum_pieces<float>(ranks, pieces, bucket_);
   });
 }

@@ -7,6 +7,7 @@
 #include "ir/build.h"
 #include "ir/mutant.h"
 #include "ir/ops/infer.h"
+#include "ir/sent.h"
 
 namespace graphc::core {
 namespace {
@@ -35,9 +36,23 @@ int64_t terms_attribute(const Node& node) {
   return terms;
 }
 
+/// Checks the type in which the operands are sent.
+void check_sent(const Node& node) {
+  if (node.attributes.find("sent") == nullptr) return;
+  if (sent_as(node) != DType::bf16) {
+    throw input_error({}, "all_reduce: attribute 'sent' is bf16, or absent: found {}",
+                      to_string(sent_as(node)));
+  }
+  for (const Value operand : node.operands) {
+    if (is_floating(operand.dtype())) continue;
+    throw input_error({}, "all_reduce: sends floats in bf16: found {}", to_string(operand.type()));
+  }
+}
+
 std::vector<Type> infer_all_reduce(const Node& node) {
-  expect_attributes(node, {"ranks", "terms"});
+  expect_attributes(node, {"ranks", "sent", "terms"});
   ranks_attribute(node);
+  check_sent(node);
   const auto terms = size_t(terms_attribute(node));
   std::vector<Type> types;
   for (size_t i = 0; i < node.operands.size(); ++i) {
@@ -96,8 +111,10 @@ constinit const Op ops::all_reduce{
     .doc =
         "The sum of each operand over {ranks} ranks, element by element; every rank has it. With "
         "{terms}, as many operands, one after another, are added on each rank first; the sums of "
-        "both kinds are one tree of pairs. Integers wrap. With one rank and term the operands "
-        "themselves.",
+        "both kinds are one tree of pairs. Integers wrap. With {sent} = bf16, what a rank sends is "
+        "rounded to bf16, and so is the sum, which is computed in f32; one rank sends nothing. "
+        "With "
+        "one rank and term the operands themselves.",
     .infer = infer_all_reduce,
     .vjp = all_reduce_vjp,
     .samples =

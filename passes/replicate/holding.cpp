@@ -79,13 +79,15 @@ Value gathered(const Values& parts, const Holding& holding, const Shape& whole,
   return split ? reshape(all, whole) : all;
 }
 
-Value reduced(const Values& terms, const Shards& shards, const std::string& name) {
+Value reduced(const Values& terms, const Shards& shards, const std::string& name, DType sent) {
   // The sum of bf16 would be rounded at every step.
   const bool narrow = terms[0].dtype() == DType::bf16;
   Values operands;
   for (const Value term : terms) operands.push_back(narrow ? cast(term, DType::f32) : term);
   Attributes attributes{{"ranks", shards.ranks}};
   if (terms.size() > 1) attributes.set("terms", int64_t(terms.size()));
+  if (sent == DType::bf16 && shards.ranks > 1 && operands[0].dtype() == DType::f32)
+    attributes.set("sent", sent);
   const Value sum = terms[0]
                         .node->graph
                         ->add(ops::all_reduce, std::move(operands), std::move(attributes), {},

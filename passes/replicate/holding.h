@@ -15,11 +15,12 @@ namespace graphc::core {
 /// many, in order. Without more shards than ranks a rank has one.
 struct Shards {
   int64_t ranks = 1, rank = 0;
-  int64_t count = 1;         ///< over all ranks
-  std::vector<int64_t> own;  ///< those that are computed here, ascending
+  int64_t count = 1;             ///< over all ranks
+  std::vector<int64_t> own;      ///< those that are computed here, ascending
+  DType gradients = DType::f32;  ///< the type in which gradients are sent
 
   /// The same for one of the own shards.
-  Shards only(int64_t shard) const { return {ranks, rank, count, {shard}}; }
+  Shards only(int64_t shard) const { return {ranks, rank, count, {shard}, gradients}; }
 };
 
 enum class Held : uint8_t {
@@ -58,7 +59,9 @@ Value part_of(Value whole, const Holding& holding, int64_t shard, int64_t shards
 Value gathered(const Values& parts, const Holding& holding, const Shape& whole,
                const Shards& shards, const std::string& name);
 /// The whole, from the terms of the own shards: these are summed in pairs, then the ranks' sums.
-Value reduced(const Values& terms, const Shards& shards, const std::string& name);
+/// What ranks send of f32 is rounded to `sent`.
+Value reduced(const Values& terms, const Shards& shards, const std::string& name,
+              DType sent = DType::f32);
 /// What one shard has of a whole value that is to be a sum of terms.
 Value term_of(Value whole, int64_t shard, int64_t shards);
 /// The part of one shard of an iota, computed from the shard's place; absent where that would

@@ -41,7 +41,14 @@ Shards shards_of(const Replication& how) {
         "shards: wanted a power of two that is divided by the number of ranks, {}: found {}",
         how.ranks, how.shards);
   }
-  Shards shards{how.ranks, how.rank, count, {}};
+  if (how.gradients != DType::f32 && how.gradients != DType::bf16)
+    throw usage("gradients are sent in f32 or bf16: found {}", to_string(how.gradients));
+  if (how.gradients == DType::bf16 && how.shards != 0) {
+    throw usage(
+        "gradients in bf16 are rounded when ranks send them, so no bit would depend on "
+        "shards alone: wanted one or the other");
+  }
+  Shards shards{how.ranks, how.rank, count, {}, how.gradients};
   const int64_t own = count / how.ranks;
   for (int64_t k = 0; k < own; ++k) shards.own.push_back(how.rank * own + k);
   return shards;
@@ -109,10 +116,18 @@ GraphPtr replicated(const GraphPtr& graph, const Replication& how, Remarks& rema
 
 namespace {
 
+DType gradients_of(const PassOptions& options) {
+  const std::string word = options.get_string("gradients", "f32");
+  if (word != "f32" && word != "bf16")
+    throw usage("replicate: gradients are sent in f32 or bf16: found '{}'", word);
+  return word == "bf16" ? DType::bf16 : DType::f32;
+}
+
 GraphPtr run_replicate(const GraphPtr& graph, const PassOptions& options, Remarks& remarks) {
   Replication how{.ranks = options.get_int("ranks", 1),
                   .rank = options.get_int("rank", 0),
                   .shards = options.get_int("shards", 0),
+                  .gradients = gradients_of(options),
                   .axes = {}};
   for (const std::string& axis : options.get_list("axes")) {
     if (axis == "whole") {
@@ -131,7 +146,7 @@ GraphPtr run_replicate(const GraphPtr& graph, const PassOptions& options, Remark
 constinit const Pass passes::replicate{
     .name = "replicate",
     .summary = "makes the graph of one of several ranks, which share out a batch",
-    .options = "ranks,rank,shards,axes",
+    .options = "ranks,rank,shards,gradients,axes",
     .run = run_replicate,
 };
 

@@ -16,6 +16,9 @@ struct Replication {
   /// The batch is cut into as many shards, a power of two that the ranks divide, and the bits of
   /// results depend on their number alone. 0: as many as ranks.
   int64_t shards = 0;
+  /// Gradients of f32 are sent in bf16 (ops::all_reduce). Not with `shards`: what is rounded
+  /// depends on the number of ranks.
+  DType gradients = DType::f32;
   /// For each input the axis of the batch, or -1 for an input that every rank needs whole. Further
   /// inputs are whole.
   std::vector<int> axes;

@@ -75,12 +75,16 @@ Value Replicator::whole(Value old) {
   GRAPHC_CHECK(!value.held.empty(), "nothing stands for %{}", old.name());
   if (value.holding.whole()) return value.held[0];
   if (value.whole) return value.whole;
+  if (value.holding.terms()) return value.whole = sum(old, value.held);
   const WhereScope scope(line_of(*old.node));
   found_.communicates = true;
-  value.whole = value.holding.terms()
-                    ? reduced(value.held, shards_, old.name())
-                    : gathered(value.held, value.holding, old.shape(), shards_, old.name());
-  return value.whole;
+  return value.whole = gathered(value.held, value.holding, old.shape(), shards_, old.name());
+}
+
+Value Replicator::sum(Value old, const Values& terms, DType sent) {
+  const WhereScope scope(line_of(*old.node));
+  found_.communicates = true;
+  return reduced(terms, shards_, old.name(), sent);
 }
 
 Values Replicator::as(Value old, const Holding& holding) {

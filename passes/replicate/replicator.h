@@ -44,6 +44,8 @@ class Replicator {
   const Holding& holding(Value old) const { return known(old).holding; }
   /// The value on every rank: gathers parts and sums terms, once.
   Value whole(Value old);
+  /// The sum of terms of the value, sent in this type.
+  Value sum(Value old, const Values& terms, DType sent = DType::f32);
   /// The value in another form: parts are cut out of the whole, or computed by place.
   Values as(Value old, const Holding& holding);
   /// Adds a node for each own shard (or one, if the result is whole) and sets its results.

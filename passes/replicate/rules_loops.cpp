@@ -224,9 +224,8 @@ void replicate_grad(Replicator& r, const Node& node) {
     }
     for (size_t i = 0; i < whole.size(); ++i) {
       const Value result = node.result(whole_results[i]);
-      r.set(result, kTerms, std::move(terms[i]));
       // Summed at once: what is done with a gradient is not linear, as a rule.
-      r.set(result, kWhole, {r.whole(result)});
+      r.set(result, kWhole, {r.sum(result, terms[i], r.shards().gradients)});
     }
   }
   if (parts.empty()) return;

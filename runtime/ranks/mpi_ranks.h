@@ -39,6 +39,7 @@ class MpiRanks : public Ranks {
   std::string engine() const override;
   void all_reduce(std::span<float> values) override { sum(values); }
   void all_reduce(std::span<double> values) override { sum(values); }
+  void all_reduce(std::span<BFloat16> values) override { sum(values); }
   void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) override;
   void broadcast(std::span<std::byte> values, int root) override;
   void barrier() override;

@@ -15,6 +15,7 @@ class OneRank : public Ranks {
   std::string engine() const override { return "one process"; }
   void all_reduce(std::span<float>) override {}
   void all_reduce(std::span<double>) override {}
+  void all_reduce(std::span<BFloat16>) override {}
   void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) override;
   void broadcast(std::span<std::byte>, int) override {}
   void barrier() override {}

@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "ir/stored.h"
+
 // Where an installed graphc has its modules; of use to programs that link it.
 #ifndef GRAPHC_MODULES
 #define GRAPHC_MODULES nullptr
@@ -46,6 +48,8 @@ class Ranks {
   /// 2 n ranks is that over n ranks whose values are sums of two neighbours.
   virtual void all_reduce(std::span<float> values) = 0;
   virtual void all_reduce(std::span<double> values) = 0;
+  /// The same of bf16: the tree is one of f32, and its sum is rounded.
+  virtual void all_reduce(std::span<BFloat16> values) = 0;
   /// all[r * mine.size() ...] = `mine` of rank r. `all` has count() * mine.size() bytes.
   virtual void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) = 0;
   /// `values` of rank `root` on every rank.

@@ -74,6 +74,7 @@ class ThreadRank : public Ranks {
 
   void all_reduce(std::span<float> values) override { reduce(values, "all_reduce of f32"); }
   void all_reduce(std::span<double> values) override { reduce(values, "all_reduce of f64"); }
+  void all_reduce(std::span<BFloat16> values) override { reduce(values, "all_reduce of bf16"); }
 
   void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) override {
     GRAPHC_CHECK(all.size() == mine.size() * size_t(count_), "all_gather of {} bytes into {}",

@@ -81,12 +81,16 @@ After run_on(const Target& target, const GraphPtr& graph, const CompileOptions& 
 std::vector<After> run_ranks_on(const Target& target, const GraphPtr& graph,
                                 const CompileOptions& options, int ranks, int shards,
                                 const std::vector<int>& axes, const Arguments& arguments,
-                                int runs = 1) {
+                                int runs = 1, DType gradients = DType::f32) {
   std::vector<After> all(static_cast<size_t>(ranks));
   run_ranks(ranks, [&](const std::shared_ptr<Ranks>& engine) {
     CompileOptions own = options;
-    own.ranks = {
-        .count = ranks, .rank = engine->rank(), .shards = shards, .axes = axes, .engine = engine};
+    own.ranks = {.count = ranks,
+                 .rank = engine->rank(),
+                 .shards = shards,
+                 .gradients = gradients,
+                 .axes = axes,
+                 .engine = engine};
     all[size_t(engine->rank())] = run_on(target, graph, own, arguments, runs);
   });
   return all;
@@ -136,6 +140,29 @@ TEST(RanksOnTargets, TrainALanguageModelAsOneProcessDoes) {
                                           ranks, 0, kAxes, arguments, 3);
           expect_near(found[0], wanted);
           for (const After& each : found) EXPECT_TRUE(each == found[0]) << "other bits";
+        }
+      }
+    }
+  }
+}
+
+TEST(RanksOnTargets, TrainWithGradientsInBf16) {
+  const GraphPtr graph = parse_graph(kTwoLayers);
+  const Arguments arguments = arguments_of(*graph, 1);
+  for (const Target* target : {&targets::cpu, &targets::reference}) {
+    for (const int ranks : {1, 2, 4}) {
+      for (const int threads : {1, 2}) {
+        SCOPED_TRACE(fmt::format("{}, {} ranks of {} threads", target->name, ranks, threads));
+        const auto run = [&](DType gradients) {
+          return run_ranks_on(*target, graph, {.threads = threads}, ranks, 0, kAxes, arguments, 3,
+                              gradients);
+        };
+        const auto wide = run(DType::f32), narrow = run(DType::bf16);
+        expect_near(narrow[0], wide[0], 5e-3);
+        for (const After& each : narrow) EXPECT_TRUE(each == narrow[0]) << "other bits";
+        for (const char* state : {"table", "w", "u", "w2", "u2", "v"}) {
+          EXPECT_EQ(narrow[0].states.at(state) == wide[0].states.at(state), ranks == 1)
+              << state << " is rounded where ranks exchange its gradient, and nowhere else";
         }
       }
     }

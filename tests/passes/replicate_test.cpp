@@ -3,11 +3,14 @@
 // results, next values of states, and gradients.
 #include "passes/replicate/replicate.h"
 
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 #include "ir/build.h"
+#include "ir/sent.h"
 #include "ir/text.h"
 #include "ir/verify.h"
 #include "passes/replicate/holding.h"
@@ -184,6 +187,83 @@ TEST(Replicate, GradientsAreSummedOnceAndMasksAreDrawnForOwnRows) {
   EXPECT_TRUE(remarks.all().empty()) << remarks.all()[0].text;
 }
 
+/// Gradients, and nothing else: the loss and the carried state are sent as they are.
+TEST(Replicate, GradientsAloneAreSentInBf16) {
+  const GraphPtr graph = parse_graph(kLanguageModel);
+  Remarks remarks;
+  const auto sent_by = [&](Replication how) {
+    how.axes = {1, 1, -1};
+    std::vector<std::string> sent;
+    const GraphPtr own = replicated(graph, how, remarks);
+    for (const Node& node : own->nodes()) {
+      if (node.is(ops::all_reduce))
+        sent.push_back(fmt::format("{} in {}", node.names[0], to_string(sent_as(node))));
+    }
+    std::ranges::sort(sent);
+    return fmt::format("{}", fmt::join(sent, ", "));
+  };
+  const std::string plain = sent_by({.ranks = 2}),
+                    narrow = sent_by({.ranks = 2, .gradients = DType::bf16});
+  EXPECT_EQ(plain.find("bf16"), plain.npos) << plain;
+  EXPECT_EQ(narrow, "dt in bf16, du in bf16, dv in bf16, dw in bf16, loss in f32");
+  expect_message(ErrorKind::usage, "no bit would depend on shards alone",
+                 [&] { sent_by({.ranks = 2, .shards = 2, .gradients = DType::bf16}); });
+  expect_message(ErrorKind::usage, "gradients are sent in f32 or bf16: found f64",
+                 [&] { sent_by({.ranks = 2, .gradients = DType::f64}); });
+}
+
+/// An element is wrong by two roundings, each by at most 1/256 of what all ranks have of it.
+TEST(Replicate, GradientsInBf16AreWithinTheirBound) {
+  constexpr int kRows = 8;
+  const auto graph_of = [](int rows) {
+    return parse_graph(fmt::format(R"(graph @g(%x: f32[{0},30], %t: f32[{0},20], %w: f32[30,20]) {{
+      %loss = sum(mul(matmul(%x, %w), %t)) {{axes = [0, 1]}}
+      %dw = grad(%loss, %w)
+      return %dw
+    }})",
+                                   rows));
+  };
+  Arguments arguments = random_arguments(*graph_of(kRows), 11);
+  for (Literal& input : arguments.inputs) input = input.converted(DType::f32);
+  const auto rows_of = [&](size_t input, int first, int count) {
+    const Literal& whole = arguments.inputs[input];
+    const int64_t columns = whole.shape()[1];
+    std::vector<double> rows;
+    for (int64_t i = first * columns; i < (first + count) * columns; ++i)
+      rows.push_back(whole.element(i));
+    return Literal(rows, Shape{count, columns}).converted(DType::f32);
+  };
+  for (const int ranks : {2, 4, 8}) {
+    std::vector<Evaluation> terms;
+    std::vector<GraphPtr> graphs;
+    Remarks remarks;
+    for (int rank = 0; rank < ranks; ++rank) {
+      const int own = kRows / ranks;
+      terms.push_back(
+          evaluate(*after(graph_of(own), "autodiff"),
+                   {rows_of(0, rank * own, own), rows_of(1, rank * own, own), arguments.inputs[2]},
+                   {}, Precision::f64));
+      const Replication how{
+          .ranks = ranks, .rank = rank, .gradients = DType::bf16, .axes = {0, 0, -1}};
+      graphs.push_back(after(replicated(graph_of(kRows), how, remarks), "autodiff"));
+    }
+    const auto found = evaluate_ranks(graphs, arguments.inputs, {}, Precision::f32);
+    double largest = 0;
+    for (int64_t i = 0; i < found[0].results[0].elements(); ++i) {
+      double sum = 0, size = 0;
+      for (const Evaluation& term : terms) {
+        sum += term.results[0].element(i);
+        size += std::abs(term.results[0].element(i));
+      }
+      const double error = std::abs(found[0].results[0].element(i) - sum) / size;
+      ASSERT_LE(error, 1.0 / 128) << ranks << " ranks, at " << i;
+      largest = std::max(largest, error);
+    }
+    EXPECT_GT(largest, 1.0 / 1024) << "nothing is rounded";
+    for (const Evaluation& each : found) EXPECT_TRUE(each.results[0] == found[0].results[0]);
+  }
+}
+
 TEST(Replicate, AnExtentThatRanksDoNotDivideIsRefusedWithBoth) {
   const GraphPtr graph = parse_graph(kLanguageModel);
   Remarks remarks;
@@ -236,6 +316,34 @@ TEST(Collectives, HaveTheirMeaningInTheEvaluator) {
   }
   expect_message(ErrorKind::input, "the graph is that of one of 3 ranks: found 1",
                  [&] { evaluate(*graphs[0], inputs); });
+}
+
+TEST(Collectives, RoundWhatIsSentInBf16AndTheSum) {
+  const auto graph_of = [](int rank, int ranks, const char* sent) {
+    return parse_graph(fmt::format(R"(graph @g(%x: f32[3]) {{
+      %mine = mul(%x, {}.)
+      return all_reduce(%mine, %mine) {{ranks = {}, {}terms = 2}}
+    }})",
+                                   rank + 1, ranks, sent));
+  };
+  const std::vector<Literal> inputs{
+      Literal(std::vector<double>{1, 1.00390625, 1.001953125}, Shape{3}).converted(DType::f32)};
+  const std::vector<GraphPtr> graphs{graph_of(0, 2, "sent = bf16, "),
+                                     graph_of(1, 2, "sent = bf16, ")};
+  for (const Evaluation& each : evaluate_ranks(graphs, inputs, {}, Precision::f32)) {
+    EXPECT_EQ(each.results[0].element(0), 6);
+    // 2.0078125 and 4.015625, half way, become 2 and 4.
+    EXPECT_EQ(each.results[0].element(1), 6);
+    EXPECT_EQ(each.results[0].element(2), 6);
+  }
+  // One rank sends nothing.
+  const Evaluation alone = evaluate(*graph_of(0, 1, "sent = bf16, "), inputs, {}, Precision::f32);
+  EXPECT_EQ(alone.results[0].element(1), 2.0078125);
+  expect_message(ErrorKind::input, "all_reduce: attribute 'sent' is bf16, or absent: found f64",
+                 [&] { graph_of(0, 2, "sent = f64, "); });
+  expect_message(ErrorKind::input, "all_reduce: sends floats in bf16: found i32[3]", [] {
+    parse_graph("graph @g(%n: i32[3]) { return all_reduce(%n) {ranks = 2, sent = bf16} }");
+  });
 }
 
 /// The gradient of what the ranks' losses add up to, through sums and gathers.

@@ -154,30 +154,38 @@ TEST_F(FailingRanksCpu, DoNotCheckEveryOp) {
   EXPECT_EQ(occurrences(ran.err, "error: --check-nan=op is for one rank: found 2\n"), 1) << ran.err;
 }
 
-/// Kills a rank of a training so many times, each a random part of a second after it began or went
-/// on, and goes on with another number of ranks.
+/// Kills a rank of a training so many times, each a few steps after it went on and then at any
+/// moment: while ranks start, compute, exchange or save. It goes on with another number of ranks.
+/// Ends with 7 if the training ends before it was killed so often, with 6 after another error.
 constexpr const char* kKills =
-    "train='{} --shards 4 --epochs 9 --checkpoint-every 1 --max-steps 60 --checkpoint'\n"
+    "train='{0} --shards 4 --epochs 100 --checkpoint-every 1 --max-steps {1} --checkpoint'\n"
     "$train straight || exit 9\n"
-    "RANDOM=5\n"
-    "for ((i = 0; i < {}; ++i)); do\n"
-    "  n=$((2 << (i % 2)))\n"
-    "  ranks $n $train pieces --resume > /dev/null 2> last & job=$!\n"
-    "  rank=$(rank_of $((RANDOM % n))); sleep 0.$(printf %03d $((RANDOM % 700)))\n"
-    "  kill -KILL $rank 2> /dev/null; wait $job 2> /dev/null\n"
+    "RANDOM=5; touch log.jsonl\n"
+    "for ((kills = 0; kills < {2}; ++kills)); do\n"
+    "  n=$((2 << (kills % 2))); lines=$(wc -l < log.jsonl)\n"
+    "  ranks $n $train pieces --resume --log log.jsonl > /dev/null 2> last & job=$!\n"
+    "  rank=$(rank_of $((RANDOM % n))); lines=$((lines + RANDOM % 4))\n"
+    "  while [ -e /proc/$job ] && [ $(wc -l < log.jsonl) -lt $lines ]; do sleep 0.01; done\n"
+    "  sleep 0.0$((RANDOM % 10))\n"
+    "  kill -KILL $rank 2> /dev/null; killed=$?; wait $job 2> /dev/null; code=$?\n"
+    "  [ $code -ne 0 ] || exit 7\n"
+    "  [ $killed -eq 0 ] || {{ cat last >&2; exit 6; }}\n"
+    "  cat last >> all\n"
     "done\n"
-    "ranks 2 $train pieces --resume && cmp */checkpoint.safetensors";
+    "ranks 2 $train pieces --resume && cmp */checkpoint.safetensors || exit 5\n"
+    "cat all >&2";
 
 TEST_F(FailingRanksCpu, ThatAreKilledAndResumedEndWithTheBytesOfOneProcess) {
-  const Ran ran = bash(fmt::format(kKills, kCharLm, 4));
+  const Ran ran = bash(fmt::format(kKills, kCharLm, 150, 4));
   EXPECT_EQ(ran.code, 0) << ran.err;
-  EXPECT_THAT(ran.err, Not(HasSubstr("damaged")));
+  EXPECT_THAT(ran.err, AllOf(HasSubstr("resumed after step"), Not(HasSubstr("damaged"))));
 }
 
 TEST_F(FailingRanksCpuSlow, ThatAreKilledAndResumedEndWithTheBytesOfOneProcess) {
-  const Ran ran = bash(fmt::format(kKills, kCharLm, 50));
+  const Ran ran = bash(fmt::format(kKills, kCharLm, 1500, 50));
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_THAT(ran.err, Not(HasSubstr("damaged")));
+  EXPECT_GE(occurrences(ran.err, "resumed after step"), 25) << ran.err;
   count("kills of ranks", 50);
 }
 

@@ -108,6 +108,37 @@ TEST_F(RanksCpu, AreAnnouncedOnceAndOnlyTheFirstSpeaks) {
   EXPECT_EQ(occurrences(ran.out, "\"event\":\"end\""), 1) << ran.out;
 }
 
+TEST_F(RanksCpu, SendGradientsInBf16WhereAsked) {
+  const Ran ran =
+      bash(fmt::format("ranks 2 {0} --epochs 1 --log wide.jsonl || exit 9\n"
+                       "ranks 2 {0} --epochs 1 --gradients bf16 --log narrow.jsonl || exit 8\n"
+                       "ranks 2 {0} --epochs 1 --gradients bf16 --log again.jsonl",
+                       kCharLm));
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(occurrences(ran.err, ", gradients sent in bf16\n"), 2) << ran.err;
+  const auto wide = log("wide.jsonl"), narrow = log("narrow.jsonl"), again = log("again.jsonl");
+  ASSERT_EQ(wide.size(), narrow.size());
+  bool differ = false;
+  for (size_t i = 0; i < wide.size(); ++i) {
+    if (wide[i]["event"] == "epoch") {
+      EXPECT_EQ(wide[i]["gradients"], "f32");
+      EXPECT_EQ(narrow[i]["gradients"], "bf16");
+    }
+    if (!wide[i].contains("loss")) continue;
+    const double loss = wide[i]["loss"];
+    EXPECT_NEAR(double(narrow[i]["loss"]), loss, 2e-3 * loss) << narrow[i];
+    EXPECT_EQ(narrow[i]["loss"], again[i]["loss"]);
+    differ |= narrow[i]["loss"] != wide[i]["loss"];
+  }
+  EXPECT_TRUE(differ);
+  const Ran refused =
+      bash(fmt::format("ranks 2 {} --max-steps 1 --gradients bf16 --shards 4", kCharLm));
+  EXPECT_EQ(refused.code, int(ErrorKind::usage)) << refused.err;
+  EXPECT_EQ(occurrences(refused.err, "--gradients=bf16 rounds what ranks send"), 1) << refused.err;
+  const Ran unknown = bash(fmt::format("ranks 2 {} --max-steps 1 --gradients fp8", kCharLm));
+  EXPECT_EQ(occurrences(unknown.err, "--gradients is f32 or bf16: found 'fp8'"), 1) << unknown.err;
+}
+
 TEST_F(RanksCpu, OffIsATrainingOfEachProcess) {
   const Ran ran = bash(fmt::format("ranks 2 {} --max-steps 2 --ranks off --log -", kCharLm));
   ASSERT_EQ(ran.code, 0) << ran.err;

@@ -69,6 +69,7 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--network", options.network,
                  "between modelled ranks: nvlink, infiniband-ndr, ethernet-100, ethernet-25, "
                  "shared-memory, or a latency in microseconds and Gbit/s: 5:40");
+  commands::add_gradients_option(app, options.compile.ranks.gradients);
   CLI::Option* bandwidth =
       app.add_flag("--bandwidth", options.bandwidth,
                    "without a model, measure how fast the machine reads from caches and memory");

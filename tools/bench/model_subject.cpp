@@ -34,7 +34,8 @@ class ModelSubject : public Subject {
       program_ = make_program(configuration().workload, assignments_);
       SessionOptions options{.target = configuration().target,
                              .compile = configuration().compile,
-                             .ranks = configuration().ranks};
+                             .ranks = configuration().ranks,
+                             .gradients = configuration().compile.ranks.gradients};
       if (!options.ranks || options.ranks->rank() == 0) options.announce = say_once;
       session_ = std::make_unique<Session>(program_->model(), options);
     }

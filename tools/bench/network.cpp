@@ -9,6 +9,7 @@
 #include "ir/error.h"
 #include "ir/op.h"
 #include "ir/scan.h"
+#include "ir/sent.h"
 #include "runtime/ranks/mpi_ranks.h"
 
 namespace graphc::core::bench {
@@ -50,6 +51,9 @@ void collect(const Graph& graph, int64_t times, std::vector<Exchange>& exchanges
     const bool sums = node.op.name == "all_reduce", gathers = node.op.name == "all_gather";
     double bytes = 0;
     for (const Value operand : node.operands) bytes += double(operand.type().bytes());
+    // Of the terms of one value a rank sends the sum.
+    if (sums) bytes /= double(node.attributes.get_int("terms", 1));
+    if (sums && sent_as(node) == DType::bf16) bytes /= 2;
     if (sums || gathers) exchanges.insert(exchanges.end(), size_t(times), {sums, bytes});
     const int64_t steps = node.is(ops::scan) ? Scan(node).steps() : 1;
     for (const GraphPtr& region : node.regions) collect(*region, times * steps, exchanges);

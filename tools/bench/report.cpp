@@ -157,8 +157,9 @@ std::string table(std::span<const Row> rows, bool markdown) {
 
 std::string way_of(const Configuration& configuration) {
   const CompileOptions& compile = configuration.compile;
-  const std::string ranks =
-      configuration.ranks ? fmt::format(" ranks={}", configuration.ranks->count()) : "";
+  std::string ranks;
+  if (configuration.ranks) ranks = fmt::format(" ranks={}", configuration.ranks->count());
+  if (configuration.ranks && compile.ranks.gradients == DType::bf16) ranks += " gradients=bf16";
   return compile.variant + (compile.unroll == "auto" ? "" : " unroll=" + compile.unroll) +
          (compile.remat == "auto" ? "" : " remat=" + compile.remat) +
          (compile.recurrence == "auto" ? "" : " recurrence=" + compile.recurrence) + ranks;
@@ -178,6 +179,7 @@ Json to_json(const Configuration& configuration) {
             {"precision", name_of(compile.precision)},
             {"threads", compile.threads}};
   if (configuration.ranks) json["ranks"] = configuration.ranks->count();
+  if (configuration.ranks) json["gradients"] = to_string(compile.ranks.gradients);
   return json;
 }
 

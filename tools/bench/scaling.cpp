@@ -40,7 +40,9 @@ std::vector<Exchange> exchanges_for(const ScalingRequest& request, int64_t batch
   const auto program = make_program(request.model, with_batch(request.parameters, batch));
   const TracedGraph traced = program->model().trace("train", program->extents("train"));
   CompileOptions compile = request.compile;
-  compile.ranks = {.count = ranks, .axes = batch_axes(traced, SessionOptions{}.batch)};
+  compile.ranks = {.count = ranks,
+                   .gradients = compile.ranks.gradients,
+                   .axes = batch_axes(traced, SessionOptions{}.batch)};
   CompileReport report;
   const GraphPtr graph = graph_of_rank(traced.graph, compile, report);
   return exchanges_of(*run_passes(graph, passes_for(compile), compile, report));
@@ -141,12 +143,13 @@ std::string table(const std::vector<ScaledRow>& rows, const ScalingRequest& requ
     if (markdown && i == 0) text += "| ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n";
   }
   const Network& network = request.network;
+  const bool narrow = request.compile.ranks.gradients == DType::bf16;
   return text + fmt::format(
                     "\nModelled: steps as measured here, each rank a machine like this one; "
-                    "exchanges over {}\n({:.3g} us, {:.3g} Gbit/s: {}).\nA range is without and "
+                    "exchanges{} over {}\n({:.3g} us, {:.3g} Gbit/s: {}).\nA range is without and "
                     "with as much of the exchange beside the backward pass as fits there.\n",
-                    network.name, network.latency_s * 1e6, network.bytes_per_s * 8e-9,
-                    network.source);
+                    narrow ? ", gradients in bf16," : "", network.name, network.latency_s * 1e6,
+                    network.bytes_per_s * 8e-9, network.source);
 }
 
 Json to_json(const std::vector<ScaledRow>& rows, const ScalingRequest& request) {

@@ -104,6 +104,18 @@ void add_compile_options(CLI::App& app, CompileOptions& compile, GivenOptions& g
   for (std::string_view name : names) given.watch(name, add_one(app, compile, given, name));
 }
 
+void add_gradients_option(CLI::App& app, DType& gradients) {
+  app.add_option_function<std::string>(
+         "--gradients",
+         [&gradients](const std::string& word) {
+           if (word != "f32" && word != "bf16")
+             throw usage_error("--gradients is f32 or bf16: found '{}'", word);
+           gradients = word == "bf16" ? DType::bf16 : DType::f32;
+         },
+         "the type in which ranks send gradients: f32; or bf16, half the bytes, whose sums are f32")
+      ->default_str("f32");
+}
+
 void add_rank_options(CLI::App& app, RankArguments& arguments, bool of_one) {
   app.add_option("--ranks", arguments.ranks, "how many ranks share out the batch")
       ->check(whole_number(1));
@@ -111,6 +123,7 @@ void add_rank_options(CLI::App& app, RankArguments& arguments, bool of_one) {
   app.add_option("--shards", arguments.shards,
                  "how many shards gradients are summed by: a power of two that the ranks divide")
       ->check(whole_number(1));
+  add_gradients_option(app, arguments.gradients);
   app.add_option("--batch", arguments.batch,
                  "the axis of an input that the ranks share out: x=1, or x=whole")
       ->allow_extra_args(false);

@@ -48,7 +48,10 @@ const Target& chosen_target(const std::string& typed, CompileOptions& compile,
 void add_compile_options(CLI::App& app, CompileOptions& compile, GivenOptions& given,
                          std::initializer_list<std::string_view> names);
 
-/// Adds --ranks, --shards and --batch, and with `of_one` also --rank.
+/// Adds --gradients, the type in which ranks send them: f32 or bf16.
+void add_gradients_option(CLI::App& app, DType& gradients);
+
+/// Adds --ranks, --shards, --gradients and --batch, and with `of_one` also --rank.
 void add_rank_options(CLI::App& app, RankArguments& arguments, bool of_one);
 
 /// Adds the options --input, stored unparsed in `inputs`, and --scale to `app`.

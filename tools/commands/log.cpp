@@ -66,6 +66,7 @@ void Log::write(const TrainEvent& event) {
     line[metric.name] = metric.value;
   }
   if (!event.waited_s.empty()) line["waited_s"] = event.waited_s;
+  if (!event.gradients.empty()) line["gradients"] = event.gradients;
   if (!event.text.empty()) line["text"] = event.text;
   const std::string text =
       line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";

@@ -55,6 +55,7 @@ RankOptions ranks_of(const RankArguments& arguments, const Graph& graph,
   RankOptions ranks{.count = arguments.ranks,
                     .rank = arguments.rank,
                     .shards = arguments.shards,
+                    .gradients = arguments.gradients,
                     .axes = axes != nullptr ? *axes : likely_axes(graph)};
   for (const auto& [name, axis] : assignments(arguments.batch, "--batch"))
     set_axis(graph, name, axis, ranks.axes);

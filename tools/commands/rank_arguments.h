@@ -12,6 +12,7 @@ namespace graphc::core::commands {
 
 struct RankArguments {
   int ranks = 1, rank = 0, shards = 0;
+  DType gradients = DType::f32;    ///< the type in which they are sent
   std::vector<std::string> batch;  ///< "x=1": the axis of the batch of input x
 
   bool given() const { return ranks > 1 || shards > 1; }

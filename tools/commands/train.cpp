@@ -156,7 +156,8 @@ void prepare_ranks(TrainCommand& options) {
   if (options.session.check_finite)
     throw usage_error("--check-nan=op is for one rank: found {}", count);
   const std::string ranks = ranks_text(*options.ranks, options.session.compile.threads);
-  options.say(ranks);
+  const bool narrow = options.session.gradients == DType::bf16;
+  options.say(narrow ? ranks + ", gradients sent in bf16" : ranks);
   options.session.ranks = options.ranks;
   if (options.is_first()) return;
   options.train.reading.remark = nullptr;
@@ -168,7 +169,7 @@ int train_as_rank(TrainCommand& options, RankedTraining& course) {
   const auto program = make_program(options.model, options.parameters, &model);
   if (options.train.patience > 0 && !program->validates())
     throw usage_error("--patience: '{}' has no validation to wait for", options.model);
-  check_divides(*options.ranks, options.session.shards, *program, options.model);
+  check_divides(*options.ranks, options.session, *program, options.model);
   check_files(options, program->reads());
   check_reading(options.train.reading, program->reads(), options.model, options.data);
   TrainPlot picture("");
@@ -234,6 +235,7 @@ void add_ranks(CLI::App& verb, TrainCommand& options) {
                   "sum gradients over so many parts of the batch, a power of two: 1, 2, 4, ... "
                   "ranks that divide it then end with the same bits")
       ->check(whole_number(1));
+  add_gradients_option(verb, options.session.gradients);
 }
 
 }  // namespace

@@ -28,12 +28,12 @@ std::string options_text(TrainCommand& options) {
   std::string text = fmt::format(
       "--epochs {} --max-steps {} --patience {} --checkpoint {} --checkpoint-every {} --resume {} "
       "--init {} --sample {} --sample-prompt {} --plot {} --target {} --precision {} --variant {} "
-      "--unroll {} --shards {}",
+      "--unroll {} --shards {} --gradients {}",
       options.epochs.value_or(-1), options.max_steps, options.train.patience,
       !options.checkpoint.empty(), options.train.save_every, options.resume, !options.init.empty(),
       options.train.sample, options.train.sample_prompt, !options.plot.empty(),
       options.session.target, options.given.word("precision"), compile.variant, compile.unroll,
-      options.session.shards);
+      options.session.shards, to_string(options.session.gradients));
   const Reading& reading = options.train.reading;
   text +=
       fmt::format(" --encoding {} --decimal {} --names {} --missing {}", reading.encoding,
@@ -51,15 +51,21 @@ std::string processor_of(const TrainCommand& options) {
 
 }  // namespace
 
-void check_divides(const Ranks& ranks, int shards, const Program& program,
+void check_divides(const Ranks& ranks, const SessionOptions& session, const Program& program,
                    const std::string& model) {
   const Extents extents = program.extents("train");
   const auto batch = extents.find("batch");
+  const int shards = session.shards;
   if (ranks.count() == 1 && shards == 0) return;
   if (batch == extents.end())
     throw usage_error("'{}' has no batch to share out among {} ranks", model, ranks.count());
   if (shards > 0 && !std::has_single_bit(unsigned(shards)))
     throw usage_error("--shards is a power of two: found {}", shards);
+  if (shards > 0 && session.gradients == DType::bf16) {
+    throw usage_error(
+        "--gradients=bf16 rounds what ranks send, so no bit would depend on --shards "
+        "alone: wanted one or the other");
+  }
   if (shards > 0 && shards % ranks.count() != 0)
     throw usage_error("--shards={} is not divided by {} ranks", shards, ranks.count());
   if (shards > 0 && batch->second % shards != 0)
@@ -179,6 +185,7 @@ void RankedTraining::tell(const TrainEvent& event,
   TrainEvent told = event;
   if (options_.ranks->count() > 1 && event.event == "epoch") {
     told.waited_s = waited();
+    told.gradients = to_string(options_.session.gradients);
     say_who_is_slow(told.waited_s);
   }
   if (options_.is_first()) guarded([&] { report(told); });

@@ -13,8 +13,9 @@
 
 namespace graphc::core::commands {
 
-/// Throws unless ranks and shards divide the batch of the program's training graph.
-void check_divides(const Ranks& ranks, int shards, const Program& program,
+/// Throws unless ranks and shards divide the batch of the program's training graph, and for
+/// gradients in bf16 with shards.
+void check_divides(const Ranks& ranks, const SessionOptions& session, const Program& program,
                    const std::string& model);
 
 /// Throws an AgreedError that names what differs unless all ranks run the same version of graphc

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 
 #include <array>
+#include <cmath>
+#include <limits>
 
 #include "runtime/ranks/agree.h"
 #include "runtime/ranks/one_rank.h"
@@ -44,9 +46,11 @@ TEST(MpiRanks, SumInTheTreeOfTheirNumberWhateverTheSize) {
     for (const size_t size : {0, 1, 2, 3, 4, 7, 31, 64, 100, 1537}) {
       expect_tree_sums<float>(count, size, kTiny);
       expect_tree_sums<double>(count, size, kTiny);
+      expect_tree_sums<BFloat16>(count, size, kTiny);
     }
     expect_tree_sums<float>(count, 20011, {});
     expect_tree_sums<double>(count, 20011, {});
+    expect_tree_sums<BFloat16>(count, 20011, {});
   }
 }
 
@@ -72,6 +76,33 @@ TEST(SumParts, FlushesDenormals) {
   const std::array<const float*, 3> parts{first.data(), second.data(), third.data()};
   sum_parts(parts, std::span(first));
   EXPECT_THAT(first, ElementsAre(8, 0, 13));
+}
+
+/// Of many small values none is lost beside a large one, as it would be in sums of bf16.
+TEST(SumParts, OfBf16AreComputedInF32AndRoundedOnce) {
+  std::vector<std::vector<BFloat16>> values(8, std::vector<BFloat16>(600, BFloat16(0.5f)));
+  std::vector<const BFloat16*> parts;
+  for (const auto& each : values) parts.push_back(each.data());
+  values[7].assign(600, BFloat16(256.0f));
+  sum_parts(parts, std::span(values[3]));
+  for (const BFloat16 sum : values[3]) ASSERT_EQ(float(sum), 260);  // 259.5, to the nearest even
+}
+
+TEST(SumParts, OfF32AreRoundedToBf16AndWidened) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  const std::vector<float> left{1, 1.00390625f, 3e38f, infinity, -2, 1e-39f},
+      right{2, 0.0078125f, 3e38f, -infinity, 1, 1e-39f};
+  const std::array<const float*, 2> parts{left.data(), right.data()};
+  std::vector<BFloat16> sum(left.size());
+  sum_parts(parts, std::span(sum));
+  std::vector<float> wide(left.size(), 7);
+  widen(sum, wide.data());
+  EXPECT_EQ(wide[0], 3);
+  EXPECT_EQ(wide[1], 1.015625f);  // of 1.01171875, half way, to the even one
+  EXPECT_EQ(wide[2], infinity);
+  EXPECT_TRUE(std::isnan(wide[3]));
+  EXPECT_EQ(wide[4], -1);
+  EXPECT_EQ(wide[5], 0);
 }
 
 TEST(SumParts, MayOverwriteAnyOfThem) {

@@ -43,6 +43,7 @@ void check_sums(Ranks& ranks) {
 void sums(Ranks& ranks) {
   check_sums<float>(ranks);
   check_sums<double>(ranks);
+  check_sums<BFloat16>(ranks);
 }
 
 void moves(Ranks& ranks) {
