@@ -6,8 +6,8 @@
 
 namespace graphc::core {
 
-/// The type in which ranks send the operands of an all_reduce of f32: f32, or bf16. Then what a rank
-/// has, once it has added its own terms, is rounded, and the sum over the ranks once more.
+/// The type in which ranks send the operands of an all_reduce of f32: f32, or bf16. Then what a
+/// rank has, once it has added its own terms, is rounded, and the sum over the ranks once more.
 inline DType sent_as(const Node& all_reduce) {
   return all_reduce.attributes.get_dtype("sent", DType::f32);
 }
