@@ -242,7 +242,9 @@ def left_out(kept):
             "- ptb-lm medium and large to their ends, and whole epochs of wikitext2-lm: 39 and 55 "
             "epochs of 74 and 285 TFLOP, and ten of 526, take days on two cores. Their first "
             "losses are compared above.\n"
-            "- Several devices: there is no data-parallel training.\n"), {}
+            "- Several devices: what ranks on CPUs reach is in "
+            "[several-machines.md](several-machines.md#measured); no\n"
+            "  GPU trains with another.\n"), {}
 
 
 ALL = (layer, penn_treebank, wikitext, characters, variants, left_out)
