@@ -204,6 +204,11 @@ GraphPtr run_chunk_recurrence(const GraphPtr& graph, const PassOptions& options,
         }
         remarks.add(node,
                     fmt::format("{} steps are computed in chunks of {}", scan.steps(), length));
+        if (scan.save_every() > 0) {
+          remarks.notify(node, fmt::format("save_every = {} has no effect: the loop is computed in "
+                                           "chunks, and the state of each of them is saved",
+                                           scan.save_every()));
+        }
         const WhereScope scope(node.where);
         return loop.build(to);
       });

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "ir/build.h"
@@ -168,6 +169,14 @@ TEST(ChunkRecurrence, TakesByItselfWhatIsFaster) {
   EXPECT_FALSE(divides(attention(64, 32, "1", true, "{save_every = 8}")))
       << "asked for less memory";
   EXPECT_TRUE(said(in_chunks(attention(64, 32, "1"), "")).empty()) << "not asked for";
+}
+
+TEST(ChunkRecurrence, SaysThatStatesAreSavedOtherwiseThanALoopAsks) {
+  const std::vector<Remark> all =
+      in_chunks(attention(64, 32, "1", true, "{save_every = 8}"), "steps=16").remarks.all();
+  const auto notice = std::ranges::find(all, true, &Remark::is_notice);
+  ASSERT_NE(notice, all.end());
+  EXPECT_THAT(notice->text, HasSubstr("save_every = 8 has no effect"));
 }
 
 TEST(ChunkRecurrence, IsAnOptionOfPipelines) {
