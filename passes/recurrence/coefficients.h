@@ -53,7 +53,7 @@ StateForm selected(Value condition, const StateForm& a, const StateForm& b);
 /// The sum over the keys.
 ReadForm sum_over_keys(const StateForm& state, int64_t keys);
 
-/// The form with the writes of equal keys joined, if one of them is a constant.
+/// The form with the writes of equal keys as one write.
 StateForm joined(StateForm state);
 
 }  // namespace graphc::core

@@ -159,7 +159,7 @@ class Forms {
     return std::nullopt;
   }
 
-  /// A number for all elements, as a factor.
+  /// The state or read times a coefficient.
   static Form scaled_form(Form form, Value factor) {
     form.state = scaled(form.state, factor);
     form.read = scaled(form.read, factor);
@@ -196,7 +196,7 @@ class Forms {
     return result;
   }
 
-  /// The operand that is a state or a read; null: one is late.
+  /// Whether it is a state or a read.
   static bool is_linear(const Form& form) {
     return form.kind == FormKind::state || form.kind == FormKind::read;
   }
