@@ -6,10 +6,10 @@
 #include <unistd.h>
 
 #include <array>
-#include <bit>
 #include <cerrno>
-#include <cmath>
 #include <cstring>
+
+#include "runtime/tile_products.h"
 
 namespace graphc::core {
 namespace {
@@ -43,14 +43,6 @@ __attribute__((target("amx-tile"))) void release() { _tile_release(); }
 
 using Tile = std::array<std::array<char, kTileRowBytes>, kTileRows>;
 thread_local std::array<Tile, 8> tiles{};
-
-float flushed(float x) { return std::abs(x) < 0x1p-126f ? std::copysign(0.0f, x) : x; }
-
-float bf16_at(const char* from) {
-  uint16_t bits;
-  std::memcpy(&bits, from, sizeof bits);
-  return flushed(std::bit_cast<float>(uint32_t(bits) << 16));
-}
 
 bool processor_has_tiles() {
   return __builtin_cpu_supports("amx-tile") && __builtin_cpu_supports("amx-bf16");
@@ -98,23 +90,9 @@ void graphc_tilestored(int64_t tile, void* to, int64_t row_bytes) {
   }
 }
 
-/// Even and odd terms are summed separately from 0; the two sums are joined, then added.
 void graphc_tdpbf16ps(int64_t sums, int64_t left, int64_t right) {
-  for (size_t m = 0; m < kTileRows; ++m) {
-    const char* a = tiles[size_t(left)][m].data();
-    for (size_t n = 0; n < kTileColumns; ++n) {
-      float terms[2] = {0, 0};
-      for (size_t k = 0; k < kTileK; ++k) {
-        const char* b = tiles[size_t(right)][k / 2].data() + 4 * n + 2 * (k % 2);
-        terms[k % 2] = flushed(std::fma(bf16_at(a + 2 * k), bf16_at(b), terms[k % 2]));
-      }
-      char* const place = tiles[size_t(sums)][m].data() + 4 * n;
-      float sum;
-      std::memcpy(&sum, place, sizeof sum);
-      sum = flushed(flushed(sum) + flushed(terms[0] + terms[1]));
-      std::memcpy(place, &sum, sizeof sum);
-    }
-  }
+  multiply_tiles(tiles[size_t(sums)][0].data(), tiles[size_t(left)][0].data(),
+                 tiles[size_t(right)][0].data());
 }
 
 }  // namespace graphc::core

@@ -68,10 +68,10 @@ void end_phase(Grid& grid, const Block& block, uint64_t offset, Mbarrier& mbarri
   mbarrier.pending = mbarrier.wanted;
   mbarrier.came = 0;
   ++mbarrier.phase;
-  auto all = std::make_shared<Heard>();
-  all->threads.emplace_back(mbarrier.writer, mbarrier.writes + 1);
-  for (const HeardPtr& heard : mbarrier.gathered) all->add(*heard);
-  mbarrier.told = joined(mbarrier.told, all);
+  auto writes = std::make_shared<Heard>();
+  writes->threads.emplace_back(mbarrier.writer, mbarrier.writes + 1);
+  mbarrier.told = joined(mbarrier.told, writes);
+  for (const HeardPtr& heard : mbarrier.gathered) mbarrier.told = joined(mbarrier.told, heard);
   mbarrier.gathered.clear();
   note_change(grid, block.shared.begin + offset);
 }

@@ -27,9 +27,9 @@ struct Heard {
 
   bool of_block(uint32_t block, uint32_t clock) const;
   bool of_thread(uint32_t thread, uint32_t clock) const;
-  void add(const Heard& other);
 };
 using HeardPtr = std::shared_ptr<const Heard>;
+/// What either has heard: one of the two themselves where it has heard all of the other.
 HeardPtr joined(const HeardPtr& a, const HeardPtr& b);
 
 /// What the lanes of a warp acquired since the last __syncthreads, read without a fence behind it,

@@ -33,6 +33,21 @@ Entries merged(const Entries& a, const Entries& b) {
   return result;
 }
 
+/// Whether all that `b` says of blocks and threads, `a` says too.
+bool covers(const Entries& a, const Entries& b) {
+  if (b.size() > a.size()) return false;
+  auto left = a.begin();
+  for (const auto& [who, clock] : b) {
+    while (left != a.end() && left->first < who) ++left;
+    if (left == a.end() || left->first != who || left->second < clock) return false;
+  }
+  return true;
+}
+
+bool covers(const Heard& a, const Heard& b) {
+  return covers(a.blocks, b.blocks) && covers(a.threads, b.threads);
+}
+
 /// The row of what a lane knows of its warp, made valid for the block's present base.
 std::array<uint32_t, lanes_of_warp>& known_row(Warp& warp, uint32_t lane) {
   if (warp.known_at != warp.block->base) {
@@ -78,16 +93,17 @@ bool Heard::of_thread(uint32_t thread, uint32_t clock) const {
   return clock_of(threads, thread) > clock || of_block(thread >> 10, clock);
 }
 
-void Heard::add(const Heard& other) {
-  blocks = merged(blocks, other.blocks);
-  threads = merged(threads, other.threads);
-}
-
 HeardPtr joined(const HeardPtr& a, const HeardPtr& b) {
   if (!a || a == b) return b;
-  if (!b) return a;
-  auto both = std::make_shared<Heard>(*a);
-  both->add(*b);
+  if (!b || covers(*a, *b)) return a;
+  if (covers(*b, *a)) return b;
+  auto both = std::make_shared<Heard>();
+  both->blocks = merged(a->blocks, b->blocks);
+  both->threads = merged(a->threads, b->threads);
+  // What is heard of a block is heard of its threads.
+  std::erase_if(both->threads, [&](const auto& thread) {
+    return thread.second <= clock_of(both->blocks, thread.first >> 10);
+  });
   return both;
 }
 
