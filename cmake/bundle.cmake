@@ -9,13 +9,13 @@
 # What the build makes of it; the preset builds no more.
 add_custom_target(bundle_contents
   DEPENDS graphc_tool graphc_bench graphc_gpu_probe graphc_mock_driver graphc_mock_nvrtc
-    graphc_mock_cudnn graphc_mock_cublaslt)
+    graphc_mock_cudnn graphc_mock_cublaslt graphc_mock_nccl)
 
 set(in_bundle COMPONENT bundle EXCLUDE_FROM_ALL)
 install(TARGETS graphc_tool graphc_bench graphc_gpu_probe RUNTIME_DEPENDENCY_SET bundled
   DESTINATION bin ${in_bundle})
 install(TARGETS graphc_mock_driver graphc_mock_nvrtc graphc_mock_cudnn
-    graphc_mock_cublaslt RUNTIME_DEPENDENCY_SET bundled
+    graphc_mock_cublaslt graphc_mock_nccl RUNTIME_DEPENDENCY_SET bundled
   DESTINATION mock ${in_bundle})
 # The C library and its parts are the machine's: they go with its kernel and its driver.
 install(RUNTIME_DEPENDENCY_SET bundled

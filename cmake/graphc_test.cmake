@@ -77,7 +77,7 @@ endfunction()
 # the driver and the compiler of tests/cuda/mock.
 function(graphc_use_mocks target)
   add_dependencies(${target} graphc_mock_driver graphc_mock_nvrtc graphc_mock_cudnn
-    graphc_mock_cublaslt)
+    graphc_mock_cublaslt graphc_mock_nccl)
   target_compile_definitions(${target} PRIVATE
     GRAPHC_MOCK_FOLDER="$<TARGET_FILE_DIR:graphc_mock_driver>")
 endfunction()

@@ -74,8 +74,10 @@ std::vector<int> batch_axes(const TracedGraph& traced, std::string_view batch) {
 
 RankOptions rank_options(const SessionOptions& options, const TracedGraph& traced) {
   if (shards_of(options) == 1 || !traced.extents.contains(options.batch) ||
-      traced.extents.at(options.batch) == 0 || batch_is_odd(options, traced))
-    return {};
+      traced.extents.at(options.batch) == 0 || batch_is_odd(options, traced)) {
+    // Whole on every rank: on a GPU, on that of the rank.
+    return {.engine = options.ranks};
+  }
   return RankOptions{.count = ranks_of(options),
                      .rank = options.ranks == nullptr ? 0 : options.ranks->rank(),
                      .shards = options.shards,

@@ -64,10 +64,12 @@ const std::map<std::string, Names> target_may_include = {
     {"cuda/machine", {"lower_layers"}},
     {"cuda/loops", {"options", "text", "machine"}},
     {"cuda/rows", {"options", "text", "machine", "loops"}},
-    {"cuda/launch", {"text", "lower_layers", "loops"}},
+    {"cuda/ranks", {"text"}},
+    {"cuda/launch", {"text", "lower_layers", "loops", "ranks"}},
     {"cuda/libraries", {"options", "text", "lower_layers", "launch"}},
     {"cuda/launches",
-     {"options", "text", "lower_layers", "machine", "loops", "rows", "launch", "libraries"}},
+     {"options", "text", "lower_layers", "machine", "loops", "rows", "ranks", "launch",
+      "libraries"}},
 };
 
 // Other people's headers that stay in one place.

@@ -22,7 +22,7 @@ struct FoundLibrary {
 /// and never closes it, because what it has started cannot be stopped.
 std::vector<FoundLibrary> found_libraries();
 
-/// NCCL, which would connect ranks on GPUs; opened as those are. No target uses it so far.
+/// NCCL, which connects the GPUs of ranks; opened as those are.
 FoundLibrary nccl_library();
 
 /// The places to search, in this order.

@@ -98,6 +98,29 @@ TEST_F(RanksCpu, WithShardsTheBitsDoNotDependOnTheirNumber) {
   }
 }
 
+/// Processes whose GPUs a mock of NCCL connects.
+TEST_F(RanksCpu, OnGpusHaveTheBitsOfOneProcess) {
+  const Ran ran =
+      bash("export GRAPHC_CUDA_LIBRARIES=" GRAPHC_MOCK_FOLDER
+           " GRAPHC_MOCK_DEVICES=2\n"
+           "train='graphc train char-lm hidden=4 steps=3 batch=4 vocabulary=20 --data numbers "
+           "--max-steps 3 --shards 2 --checkpoint'\n"
+           "$train one --target cuda --log one.jsonl || exit 9\n"
+           "ranks 2 $train two --target cuda --log two.jsonl || exit 8\n"
+           "cmp one/checkpoint.safetensors two/checkpoint.safetensors || exit 7\n"
+           "$train cpu --log cpu.jsonl || exit 6\n"
+           "GRAPHC_MOCK_DEVICES=1 ranks 2 $train none --target cuda");
+  EXPECT_EQ(ran.code, int(ErrorKind::resource)) << ran.out << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr("Duplicate GPU detected"));
+  const auto one = log("one.jsonl"), two = log("two.jsonl"), cpu = log("cpu.jsonl");
+  expect_same_log(two, one, 0);
+  ASSERT_EQ(cpu.size(), two.size());
+  for (size_t i = 0; i < cpu.size(); ++i) {
+    if (!cpu[i].contains("loss")) continue;
+    EXPECT_NEAR(double(two[i]["loss"]), double(cpu[i]["loss"]), 1e-4) << cpu[i];
+  }
+}
+
 TEST_F(RanksCpu, AreAnnouncedOnceAndOnlyTheFirstSpeaks) {
   const Ran ran = bash(fmt::format("ranks 2 {} --max-steps 3 --log -", kCharLm));
   ASSERT_EQ(ran.code, 0) << ran.err;

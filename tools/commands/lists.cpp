@@ -98,10 +98,7 @@ Json libraries() {
 /// What connects several processes or GPUs, found or not.
 Json libraries_of_ranks() {
   const FoundMpi& mpi = find_mpi();
-  Json nccl = row_of(cuda::nccl_library());
-  if (nccl["available"].get<bool>())
-    nccl["text"] = nccl["text"].get<std::string>() + "; ranks compute on CPUs so far";
-  return {row_of({"mpi", mpi.path, mpi.version, mpi.why_not}), nccl};
+  return {row_of({"mpi", mpi.path, mpi.version, mpi.why_not}), row_of(cuda::nccl_library())};
 }
 
 Json without_text(Json rows) {

@@ -9,6 +9,7 @@
 #include "codegen/step/footprint.h"
 #include "codegen/targets/cuda/loops/loop_placement.h"
 #include "codegen/targets/cuda/lower_layers.h"
+#include "codegen/targets/cuda/ranks/collective_parts.h"
 #include "codegen/targets/cuda/text/row_kernels.h"
 
 namespace graphc::core::cuda {
@@ -22,6 +23,8 @@ enum OwnMemory : int {
   kBarrierMemory = -3,
   /// The workspace of a library, and the data it keeps from a layer to its gradients.
   kLibraryMemory = -4,
+  /// What ranks exchange. All collectives of a step use it, so they are ordered.
+  kExchangeMemory = -5,
 };
 
 /// A nest that a launch executes.
@@ -35,6 +38,8 @@ struct Launch {
   int kernel = 0;  ///< index into Launches::kernels; -1: none, a library
   /// The call of cuDNN; `arguments` are its addresses, in the order of layer_addresses().
   std::shared_ptr<const LayerCall> layer;
+  /// The exchange between ranks, of which `arguments` are the two addresses.
+  std::shared_ptr<const DeviceExchange> exchange;
   Grid grid;
   std::vector<LaunchValue> arguments;
   size_t shared_bytes = 0;  ///< dynamic, per block
@@ -64,6 +69,8 @@ struct Launches {
   std::vector<const TableCall*> tables;  ///< by Fault::record - 1
   std::vector<const LoopCall*> loops;    ///< loops with barriers, by Fault::stuck - 1
   int64_t scratch_bytes = 0;
+  int64_t exchange_bytes = 0;        ///< of kExchangeMemory
+  int64_t ranks = 0;                 ///< that its collectives are between; 0: it has none
   unsigned most_barrier_groups = 0;  ///< maximum over the launches
 };
 

@@ -7,6 +7,7 @@
 #include <limits>
 #include <string>
 
+#include "codegen/lower/collectives.h"
 #include "codegen/targets/cuda/lower_layers.h"
 #include "ir/error.h"
 
@@ -19,6 +20,12 @@ constexpr int kFirstWithTensorCores = 80;
 int number_of(std::string_view architecture) {
   const size_t begin = std::min(architecture.find_first_of("0123456789"), architecture.size());
   return std::atoi(std::string(architecture.substr(begin)).c_str());
+}
+
+bool lower_external(LowerContext& context, const Node& node, ViewMap& views,
+                    const ViewMap& wanted) {
+  return lower_collective(context, node, views, wanted) ||
+         lower_layer(context, node, views, wanted);
 }
 
 /// Threads of a block read neighbouring columns: packed matrices have blocks of a warp's width for
@@ -50,7 +57,9 @@ Machine gpu_machine(Precision precision, std::string_view architecture) {
   machine.workers = 1;
   // Launches of a few rows at a time would leave most of the GPU idle.
   machine.block_bytes = std::numeric_limits<int64_t>::max() / 4;
-  machine.lower_external = lower_layer;
+  machine.lower_external = lower_external;
+  // What an exchange between GPUs moves in the 10 us that it takes to begin.
+  machine.bucket_bytes = 4 << 20;
   machine.reorders_phases = true;
   machine.leaves_out_unneeded = false;
   machine.products = {

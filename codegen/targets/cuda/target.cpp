@@ -13,6 +13,7 @@
 #include "codegen/targets/cuda/launches/speed_model.h"
 #include "codegen/targets/cuda/libraries/library_product.h"
 #include "codegen/targets/cuda/machine.h"
+#include "codegen/targets/cuda/ranks/device_ranks.h"
 #include "ir/error.h"
 #include "ir/text.h"
 #include "ir/utf8.h"
@@ -141,6 +142,15 @@ GpuExecutablePtr compile_faster(const Compilation& all, CompileOptions options) 
   library.variant = "cudnn";
   options.variant = "fused";
   if (!cuda::cudnn_present()) return compile_variant(all, options);
+  // A trial of a step waits for the other ranks, which may know the choice and try nothing.
+  if (options.ranks.count > 1) {
+    all.report.remarks.push_back({"variant",
+                                  "",
+                                  {},
+                                  "fused is used: with several ranks cudnn is not tried, but "
+                                  "--variant=cudnn uses it"});
+    return compile_variant(all, options);
+  }
   const GraphPtr with_layers = form_gpu_kernels(all.graph, library, all.report);
   if (!has_layers(*with_layers)) return compile_kernels(all, with_layers, library);
   const std::string key = fmt::format(
@@ -164,12 +174,20 @@ GpuExecutablePtr compile_faster(const Compilation& all, CompileOptions options) 
 
 std::unique_ptr<Executable> compile_cuda(const GraphPtr& graph, const CompileOptions& options,
                                          CompileReport& report) {
-  const cuda::DevicePtr device = cuda::Device::open();
+  const cuda::DevicePtr device = cuda::device_of(options.ranks.engine.get());
   const Compilation all{graph,
                         device,
                         {architecture_on(*device, options),
                          options.disk_cache ? file_cache_of_environment() : FileCache()},
                         report};
+  if (const auto& ranks = options.ranks.engine; ranks != nullptr && ranks->count() > 1) {
+    report.remarks.push_back(
+        {"ranks",
+         std::string(graph->name()),
+         {},
+         fmt::format("rank {} of {} computes on GPU {}, {}", ranks->rank(), ranks->count(),
+                     device->ordinal(), device->properties().name)});
+  }
   report.lap(&CompileReport::driver_s);
   return options.variant == "auto" ? compile_faster(all, options) : compile_variant(all, options);
 }
@@ -190,6 +208,7 @@ constexpr const char* kShownArchitecture = "sm_90a";
 std::string launches_text(const cuda::Launches& launches) {
   std::string text;
   for (const cuda::Launch& launch : launches.step) {
+    if (launch.kernel < 0) continue;  // a library's
     const std::string& name = launches.kernels[size_t(launch.kernel)].name;
     if (!launch.note.empty()) text += fmt::format("loop {}: {}\n", name, launch.note);
     if (launch.nests.size() > 1) text += cuda::nests_text(launch) + "\n";

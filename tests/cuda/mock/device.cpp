@@ -43,11 +43,19 @@ std::vector<std::pair<CUdevice_attribute, int>> attributes() {
 }
 
 CUresult check_device(CUdevice device) {
-  return device == kDevice ? CUDA_SUCCESS : fail(CUDA_ERROR_INVALID_DEVICE, "");
+  return device >= 0 && device < devices() ? CUDA_SUCCESS : fail(CUDA_ERROR_INVALID_DEVICE, "");
 }
 
-/// The one context there is: its address is the state's.
-CUcontext context() { return reinterpret_cast<CUcontext>(&state()); }
+/// The primary context of a device: an address in the state.
+CUcontext context_of(int device) {
+  return reinterpret_cast<CUcontext>(reinterpret_cast<char*>(&state()) + device);
+}
+/// The device of a context; -1 for what is none. A test that asked for several devices may be over
+/// when theirs are used last.
+int device_of(CUcontext context) {
+  const auto at = reinterpret_cast<char*>(context) - reinterpret_cast<char*>(&state());
+  return at >= 0 && at < kMostDevices ? int(at) : -1;
+}
 
 }  // namespace
 
@@ -95,7 +103,7 @@ GRAPHC_MOCK_EXPORT CUresult cuGetErrorString(CUresult error, const char** text) 
 GRAPHC_MOCK_EXPORT CUresult cuDeviceGetCount(int* count) {
   return called("cuDeviceGetCount", Needs::initialised, [&](State&) {
     if (count == nullptr) return fail(CUDA_ERROR_INVALID_VALUE, "no place for the count");
-    *count = 1;
+    *count = devices();
     return CUDA_SUCCESS;
   });
 }
@@ -103,7 +111,7 @@ GRAPHC_MOCK_EXPORT CUresult cuDeviceGetCount(int* count) {
 GRAPHC_MOCK_EXPORT CUresult cuDeviceGet(CUdevice* device, int ordinal) {
   return called("cuDeviceGet", Needs::initialised, [&](State&) {
     if (device == nullptr) return fail(CUDA_ERROR_INVALID_VALUE, "no place for the device");
-    *device = kDevice;
+    *device = ordinal;
     return check_device(ordinal);
   });
 }
@@ -145,7 +153,7 @@ GRAPHC_MOCK_EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext* to, CUdevice dev
     if (to == nullptr) return fail(CUDA_ERROR_INVALID_VALUE, "no place for the context");
     if (const CUresult error = check_device(device)) return error;
     ++all.retained;
-    *to = context();
+    *to = context_of(device);
     return CUDA_SUCCESS;
   });
 }
@@ -154,7 +162,7 @@ GRAPHC_MOCK_EXPORT CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
   return called(
       "cuDevicePrimaryCtxRelease_v2", Needs::initialised,
       [&](State& all) {
-        if (const CUresult error = check_device(device)) return error;
+        if (device_of(context_of(device)) < 0) return fail(CUDA_ERROR_INVALID_DEVICE, "");
         if (all.retained == 0) return fail(CUDA_ERROR_INVALID_CONTEXT, "released too often");
         --all.retained;
         return CUDA_SUCCESS;
@@ -164,10 +172,10 @@ GRAPHC_MOCK_EXPORT CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
 
 GRAPHC_MOCK_EXPORT CUresult cuCtxSetCurrent(CUcontext given) {
   return called("cuCtxSetCurrent", Needs::initialised, [&](State& all) {
-    if (given != nullptr && (given != context() || all.retained == 0)) {
+    if (given != nullptr && (device_of(given) < 0 || all.retained == 0)) {
       return fail(CUDA_ERROR_INVALID_CONTEXT, "no such context");
     }
-    has_context() = given != nullptr;
+    current_device() = given == nullptr ? -1 : device_of(given);
     return CUDA_SUCCESS;
   });
 }
@@ -175,7 +183,7 @@ GRAPHC_MOCK_EXPORT CUresult cuCtxSetCurrent(CUcontext given) {
 GRAPHC_MOCK_EXPORT CUresult cuCtxGetCurrent(CUcontext* to) {
   return called("cuCtxGetCurrent", Needs::initialised, [&](State&) {
     if (to == nullptr) return fail(CUDA_ERROR_INVALID_VALUE, "no place for the context");
-    *to = has_context() ? context() : nullptr;
+    *to = has_context() ? context_of(current_device()) : nullptr;
     return CUDA_SUCCESS;
   });
 }

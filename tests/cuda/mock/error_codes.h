@@ -182,6 +182,17 @@ inline constexpr ErrorCode kCublasCodes[] = {
     {16, "CUBLAS_STATUS_LICENSE_ERROR", "CUBLAS_STATUS_LICENSE_ERROR"},
 };
 
+inline constexpr ErrorCode kNcclCodes[] = {
+    {0, "ncclSuccess", "no error"},
+    {1, "ncclUnhandledCudaError", "unhandled cuda error (run with NCCL_DEBUG=INFO for details)"},
+    {2, "ncclSystemError", "unhandled system error (run with NCCL_DEBUG=INFO for details)"},
+    {3, "ncclInternalError", "internal error - please report this issue to the NCCL developers"},
+    {4, "ncclInvalidArgument", "invalid argument (run with NCCL_DEBUG=WARN for details)",
+     ErrorKind::internal},
+    {5, "ncclInvalidUsage", "invalid usage (run with NCCL_DEBUG=WARN for details)"},
+    {6, "ncclRemoteError", "remote process exited or there was a network error"},
+};
+
 inline constexpr ErrorCode kNvrtcCodes[] = {
     {0, "NVRTC_SUCCESS", "NVRTC_SUCCESS"},
     {1, "NVRTC_ERROR_OUT_OF_MEMORY", "NVRTC_ERROR_OUT_OF_MEMORY", ErrorKind::resource, true},

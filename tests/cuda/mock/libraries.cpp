@@ -34,6 +34,24 @@ GRAPHC_MOCK_EXPORT void graphc_mock_library_objects(const char* kind, int change
   state().library_objects[kind] += change;
 }
 
+GRAPHC_MOCK_EXPORT int graphc_mock_library_device() { return current_device(); }
+
+GRAPHC_MOCK_EXPORT void graphc_mock_library_locked(const std::function<void()>& function) {
+  const std::lock_guard lock(state().mutex);
+  function();
+}
+
+GRAPHC_MOCK_EXPORT int graphc_mock_library_wait(const std::function<bool()>& until, int seconds) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
+  while (!until()) {
+    if (std::chrono::steady_clock::now() > end) return 0;
+    state().mutex.unlock();
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+    state().mutex.lock();
+  }
+  return 1;
+}
+
 GRAPHC_MOCK_EXPORT int graphc_mock_library_enqueue(CUstream stream, const LibraryWork& work) {
   return called("graphc_mock_library_enqueue", Needs::context, [&](State& all) {
     return enqueue(all, stream, [work] {

@@ -26,10 +26,17 @@ struct LibraryDriver {
   int (*call)(const char* symbol) = [](const char*) { return 0; };
   /// Whether the calling thread has the device's context.
   int (*has_context)() = nullptr;
+  /// The device whose context the calling thread has, from 0.
+  int (*device)() = nullptr;
   /// Objects of this kind that there are, more by `change`; they count as alive in the driver.
   void (*objects)(const char* kind, int change) = [](const char*, int) {};
   /// Puts work into a stream, which runs it at once or captures it; a CUresult.
   int (*enqueue)(cuda::CUstream stream, const LibraryWork& work) = nullptr;
+  /// Calls the function under the driver's lock, which such work has.
+  void (*locked)(const std::function<void()>& function) = nullptr;
+  /// Under the lock, gives it up until the condition holds, or so many seconds have gone by: 0
+  /// then. The condition is looked at after notify() of another thread, under the lock.
+  int (*wait)(const std::function<bool()>& until, int seconds) = nullptr;
   /// In such work: that it reads, or writes, bytes of the device. Null, or what is wrong with that:
   /// they are nobody's, or were never written.
   const char* (*reads)(const void* begin, size_t bytes) = nullptr;
@@ -51,6 +58,9 @@ inline const LibraryDriver& library_driver() {
     };
     find(found.call, "graphc_mock_library_call");
     find(found.has_context, "graphc_mock_library_has_context");
+    find(found.device, "graphc_mock_library_device");
+    find(found.locked, "graphc_mock_library_locked");
+    find(found.wait, "graphc_mock_library_wait");
     find(found.objects, "graphc_mock_library_objects");
     find(found.enqueue, "graphc_mock_library_enqueue");
     find(found.reads, "graphc_mock_library_reads");

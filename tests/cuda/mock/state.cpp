@@ -66,6 +66,7 @@ uint64_t setting(const char* name, uint64_t otherwise) {
   return value == nullptr ? otherwise : std::strtoull(value, nullptr, 10);
 }
 
+int devices() { return int(setting("GRAPHC_MOCK_DEVICES", 1)); }
 int multiprocessors() { return int(setting("GRAPHC_MOCK_MULTIPROCESSORS", 132)); }
 int capability() { return int(setting("GRAPHC_MOCK_CAPABILITY", 90)); }
 
@@ -108,9 +109,9 @@ const std::string& last_detail(CUresult error) {
   return detail().error == error ? detail().text : none;
 }
 
-bool& has_context() {
-  thread_local bool current = false;
-  return current;
+int& current_device() {
+  thread_local int device = -1;
+  return device;
 }
 
 CUresult count_call(State& all, std::string_view symbol) {

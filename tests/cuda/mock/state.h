@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mock driver's one device: what is allocated, loaded and captured, and what calls it got.
+// The mock driver's devices, which share their memory: what is allocated, loaded and captured, and
+// what calls it got.
 #pragma once
 
 #include <chrono>
@@ -25,7 +26,7 @@ namespace graphc::core::cuda_mock {
 
 using namespace graphc::core::cuda;
 
-constexpr CUdevice kDevice = 0;
+constexpr int kMostDevices = 16;
 constexpr int kMostThreads = 1024;
 constexpr int kWarp = 32;
 constexpr int kThreadsOfMultiprocessor = 2048;
@@ -146,6 +147,8 @@ State& state();
 
 /// A number of the environment.
 uint64_t setting(const char* name, uint64_t otherwise);
+/// Devices: GRAPHC_MOCK_DEVICES, 1.
+int devices();
 int multiprocessors();
 /// The compute capability: 90.
 int capability();
@@ -155,8 +158,9 @@ size_t memory_bytes();
 CUresult fail(CUresult error, std::string detail);
 const std::string& last_detail(CUresult error);
 
-/// Whether the context is the calling thread's.
-bool& has_context();
+/// The device whose context the calling thread has; -1: none.
+int& current_device();
+inline bool has_context() { return current_device() >= 0; }
 
 /// What a function needs before anything else.
 enum class Needs { nothing, initialised, context };

@@ -91,12 +91,22 @@ void GpuExecutable::prepare(const CompileOptions& options, const CodeOptions& co
     is_placed = !ask_for_clusters(*device_, launches_, kernels_, gpu);
   }
   allocate();
+  connect(options.ranks);
   report.lap(&CompileReport::allocate_s);
   prepare_libraries(options, Choices(code.files), report);
   report.lap(&CompileReport::tune_s);
   branches_ = branches_of(launches_.step);
   record_step();
   report.lap(&CompileReport::allocate_s);
+}
+
+void GpuExecutable::connect(const RankOptions& options) {
+  const int found = options.engine == nullptr ? 1 : options.engine->count();
+  if (launches_.ranks != 0 && launches_.ranks != found) {
+    throw input_error({}, "graph @{} is that of one of {} ranks: found {}", plan_.name,
+                      launches_.ranks, found);
+  }
+  if (launches_.ranks > 1) ranks_ = communicator_of(options.engine, device_);
 }
 
 void GpuExecutable::noting_buffers(const std::function<void()>& work) const {
@@ -117,6 +127,7 @@ void GpuExecutable::allocate() {
   device_->make_current();
   arena_ = buffer(plan_.arena_bytes, "the arena");
   scratch_ = buffer(launches_.scratch_bytes, "scratch");
+  exchange_ = buffer(launches_.exchange_bytes, "what ranks exchange");
   arrived_ = buffer(int64_t{launches_.most_barrier_groups} * kBarrierWords * sizeof(unsigned),
                     "the blocks that wait");
   allocate_transfers();
@@ -176,6 +187,8 @@ CUdeviceptr GpuExecutable::address_of(const LaunchValue& value) const {
     return fault_address() + offsetof(Fault, not_finite);
   if (value.kind == KernelArgument::Kind::scratch) return scratch_.address();
   if (value.kind == KernelArgument::Kind::arrived) return arrived_.address();
+  if (value.kind == KernelArgument::Kind::exchanged)
+    return exchange_.address() + uint64_t(value.number);
   const Buffer& buffer = plan_.buffers[size_t(value.place.buffer)];
   const size_t index = size_t(buffer.index), offset = size_t(value.place.offset);
   switch (buffer.place) {
@@ -206,6 +219,12 @@ void GpuExecutable::launch(const Launch& launch, const Stream& stream) const {
   for (const LaunchValue& value : launch.arguments) values.push_back(bits_of(value));
   if (launch.layer != nullptr)
     return layers_->enqueue(*launch.layer, {values.begin(), values.end()}, stream);
+  if (launch.exchange != nullptr) {
+    const size_t bytes = size_t(launch.exchange->bytes);
+    return launch.exchange->kind == DeviceExchange::Kind::all_gather
+               ? ranks_->all_gather(values[0], values[1], bytes, stream)
+               : ranks_->all_to_all(values[0], values[1], bytes, stream);
+  }
   std::vector<void*> parameters;
   for (uint64_t& value : values) parameters.push_back(&value);
   LaunchShape shape;
@@ -317,6 +336,7 @@ void GpuExecutable::step(std::span<const Tensor> inputs, std::span<StoredState* 
   }
   set_enqueue_s(steady_seconds() - begun);
   stream_->synchronize("a step");
+  if (ranks_ != nullptr) ranks_->check_failures();
   has_kept_ = checks_finite_;
   throw_fault();
   for (size_t i = 0; i < outputs.size(); ++i)

@@ -11,6 +11,7 @@
 #include "codegen/targets/cuda/launches/code.h"
 #include "codegen/targets/cuda/launches/launches.h"
 #include "codegen/targets/cuda/libraries/library_calls.h"
+#include "codegen/targets/cuda/ranks/device_ranks.h"
 #include "runtime/cuda/stream.h"
 #include "runtime/executable.h"
 
@@ -89,6 +90,8 @@ class GpuExecutable : public Executable {
   void record_step();
   void launch(const Launch& launch, const Stream& stream) const;
   void enqueue(const Launch& launch, const ChosenProduct& chosen, const Stream& stream) const;
+  /// Connects the ranks' GPUs, if the step has collectives. Collective.
+  void connect(const RankOptions& options);
   /// Throws ErrorKind::resource if the device cannot hold a cluster of this shape.
   void check_cluster(const Kernel& kernel, const LaunchShape& shape) const;
   void prepare_libraries(const CompileOptions& options, const Choices& choices,
@@ -121,8 +124,9 @@ class GpuExecutable : public Executable {
   std::vector<KernelPtr> kernels_;
   std::shared_ptr<const Stream> stream_;
   Transfer inputs_;
-  Transfer results_;  ///< the outputs, then the Fault
-  DeviceBuffer arena_, scratch_, arrived_;
+  Transfer results_;                               ///< the outputs, then the Fault
+  std::shared_ptr<const NcclCommunicator> ranks_;  ///< null where the step exchanges nothing
+  DeviceBuffer arena_, scratch_, arrived_, exchange_;
   std::vector<DeviceBuffer> constants_, forms_;
   std::vector<std::shared_ptr<DeviceState>> states_;
   std::vector<Held> held_states_;

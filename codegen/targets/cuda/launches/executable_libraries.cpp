@@ -135,7 +135,7 @@ void GpuExecutable::fill_with_zeros() {
 }
 
 int64_t GpuExecutable::step_bytes() const {
-  size_t bytes = arena_.bytes() + scratch_.bytes();
+  size_t bytes = arena_.bytes() + scratch_.bytes() + exchange_.bytes();
   if (layers_) bytes += layers_->bytes();
   if (products_) bytes += products_->bytes();
   return int64_t(bytes);

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "codegen/step/collectives.h"
 #include "codegen/step/visit.h"
 #include "codegen/targets/cuda/launches/merge.h"
 #include "codegen/targets/cuda/libraries/library_product.h"
@@ -49,7 +50,7 @@ class Recorder {
     std::visit(Cases{[&](const NestCall& call) { nest(call); },
                      [&](const PanelCall& call) { add(panel_kernel(call)); },
                      [&](const TableCall& call) { table(call); },
-                     [&](const ExternCall& call) { layer(call); },
+                     [&](const ExternCall& call) { external(call); },
                      [&](const LoopCall& call) { loop(call); },
                      [&](const BlockCall& call) {
                        // Its blocks are as large as possible, so there is one.
@@ -79,10 +80,16 @@ class Recorder {
     using Kind = KernelArgument::Kind;
     const auto add = [&](OwnMemory memory) { launch.accesses.push_back({memory, {0, 1}, true}); };
     if (launch.layer != nullptr) add(kLibraryMemory);
+    if (launch.exchange != nullptr) {
+      add(kExchangeMemory);
+      // Beside blocks that wait for each other some of both might find no room, and so all wait.
+      add(kBarrierMemory);
+    }
     for (const LaunchValue& value : launch.arguments) {
       if (value.kind == Kind::fault) add(kFaultMemory);
       if (value.kind == Kind::scratch) add(kScratchMemory);
       if (value.kind == Kind::arrived) add(kBarrierMemory);
+      if (value.kind == Kind::exchanged) add(kExchangeMemory);
     }
   }
 
@@ -251,6 +258,28 @@ class Recorder {
     if (is_new) launches_.tables.push_back(&call);
     launches_.scratch_bytes = std::max(launches_.scratch_bytes, table_scratch_bytes(call));
     for (const KernelUse& use : table_kernels(call, found->second)) add(use);
+  }
+
+  void external(const ExternCall& call) {
+    // Whoever needs what a collective writes, conflicts with its launches.
+    if (is_wait(call)) return;
+    is_collective(call) ? collective(call) : layer(call);
+  }
+
+  void collective(const ExternCall& call) {
+    launches_.ranks = call.parameter("ranks");
+    launches_.exchange_bytes = std::max(launches_.exchange_bytes, exchange_bytes(call));
+    for (const CollectivePart& part : collective_parts(call)) {
+      if (!part.exchange) {
+        add(part.use);
+        continue;
+      }
+      Launch launch{.kernel = -1};
+      launch.exchange = std::make_shared<DeviceExchange>(*part.exchange);
+      for (const KernelArgument& argument : part.use.arguments)
+        launch.arguments.push_back(resolved(argument));
+      launches_.step.push_back(std::move(launch));
+    }
   }
 
   void layer(const ExternCall& call) {

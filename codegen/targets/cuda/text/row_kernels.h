@@ -23,6 +23,7 @@ struct KernelArgument {
     patience,    ///< how often a block polls for the others before it gives up
     loop,        ///< the value of `stuck` for the launch's loop
     not_finite,  ///< the word that records that a result or state is not finite (Fault)
+    exchanged,   ///< memory shared by the collectives of a step: `number` is the byte in it
   };
   Kind kind = Kind::number;
   int64_t number = 0;
