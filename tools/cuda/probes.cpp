@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <vector>
 
 #include "ir/error.h"
 #include "runtime/clock.h"
+#include "runtime/cuda/nccl.h"
 #include "tools/cuda/probe_text.h"
 
 namespace graphc::core::probe {
@@ -149,6 +151,30 @@ Summary graph_round_trip(Lab& lab) {
   return bench::summarize(readings);
 }
 
+/// Microseconds of the two exchanges of a sum of 1 MiB, with one rank, captured as in a step.
+/// Throws if they lose bytes.
+Summary nccl_exchanges(Lab& lab) {
+  const int64_t bytes = lab.size(1 << 20, 4096);
+  const cuda::NcclCommunicator one(lab.device(), cuda::new_nccl_identifier(), 0, 1);
+  const cuda::DeviceBuffer from = lab.zeros(bytes, "what is sent"),
+                           share = lab.zeros(bytes, "a share"),
+                           to = lab.zeros(bytes, "what is gathered");
+  constexpr unsigned char kSent = 0x5A;
+  lab.stream().fill(from.address(), kSent, from.bytes(), "what is sent");
+  const cuda::GraphExec graph = lab.stream().capture([&] {
+    one.all_to_all(from.address(), share.address(), from.bytes(), lab.stream());
+    one.all_gather(share.address(), to.address(), from.bytes(), lab.stream());
+  });
+  const Summary found = lab.seconds([&] { graph.launch(lab.stream()); }) * 1e6;
+  one.check_failures();
+  std::vector<unsigned char> gathered(to.bytes());
+  lab.stream().copy_to_host(gathered.data(), to.address(), to.bytes(), "what is gathered");
+  lab.stream().synchronize("a probe");
+  if (std::ranges::any_of(gathered, [](unsigned char byte) { return byte != kSent; }))
+    throw resource_error("NCCL does not bring what a rank sends to itself");
+  return found;
+}
+
 constexpr Probe kProbes[] = {
     {"counter-barrier", "all blocks, one a multiprocessor, wait for each other by a counter", "us",
      counter_barrier, ""},
@@ -171,6 +197,8 @@ constexpr Probe kProbes[] = {
     {"launch-in-graph", "one more kernel in a CUDA graph", "us", launch_in_graph, ""},
     {"graph-round-trip", "a CUDA graph of one kernel, until the host knows that it ended", "us",
      graph_round_trip, ""},
+    {"nccl-exchanges", "the exchanges of a sum of 1 MiB by NCCL, with one rank, in a CUDA graph",
+     "us", nccl_exchanges, ""},
     {"cudnn-algorithms", "cuDNN's algorithms for an LSTM with each math type", "us", nullptr,
      "graphc does not call cuDNN yet"},
 };
