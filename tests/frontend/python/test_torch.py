@@ -281,6 +281,19 @@ class Confusions(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "inplace operation"):
             ys.sum().backward()
 
+    def test_tensors_that_are_negated_lazily(self):
+        negated = torch.randn(4, 3, dtype=torch.complex64).conj().imag
+        self.assertTrue(negated.is_neg())
+        cube = graphc.torch.function(lambda x: x * x * x)
+        leaf = negated.clone().requires_grad_()
+        torch.testing.assert_close(cube(negated), negated ** 3)
+        torch.testing.assert_close(torch.autograd.grad(cube(leaf), leaf, negated)[0],
+                                   3 * negated ** 3)
+        model = graphc.Model("negated")
+        model.graph("cube", lambda inputs: inputs("x", graphc.f32, [4, 3]) ** 3)
+        found = graphc.Session(model, announce=str)("cube", negated)
+        torch.testing.assert_close(torch.from_numpy(found), negated ** 3)
+
     def test_results_share_no_memory(self):
         ours = graphc.torch.cell(lambda x, h: h)
         xs, h = torch.randn(3, 2, 4), torch.randn(2, 4)

@@ -72,6 +72,8 @@ def _function_of(body, precision):
 class _WithPrecision:
     """A layer of torch that takes `precision` as well, as graphc.torch.cell() does."""
 
+    precision = "f32"  #: of layers that were pickled without one
+
     def __init__(self, *arguments, precision="f32", **options):
         super().__init__(*arguments, **options)
         self.precision = precision

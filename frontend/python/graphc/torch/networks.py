@@ -101,8 +101,11 @@ def result_dtype(dtype, precision):
 
 def readable(tensor):
     """A tensor for a graph to read. A float's capsule is quicker than the protocol with the tensor,
-    and does not mind that it asks for a gradient."""
-    return to_dlpack(tensor) if tensor.is_floating_point() else tensor.detach()
+    and does not mind that it asks for a gradient. It has no sign of its own: a lazily negated
+    tensor, such as the imaginary part of a conjugate, is computed first."""
+    if not tensor.is_floating_point():
+        return tensor.detach()
+    return to_dlpack(tensor.resolve_neg())
 
 
 class OfTensors(networks.Network):
@@ -113,7 +116,7 @@ class OfTensors(networks.Network):
 
     def cast(self, tensors, types):
         """The tensors as the graph takes them: integers of another width are converted."""
-        return [to_dlpack(tensor) if tensor.is_floating_point() else
+        return [readable(tensor) if tensor.is_floating_point() else
                 tensor.to(dtype_of(dtype)) for tensor, (dtype, _) in
                 zip(tensors, self.interface(types).taken)]
 
