@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # A word language model as scripts for PyTorch are written: layers of torch.nn, truncated
-# back-propagation, SGD by hand. --graphc changes two lines: where the LSTM and the Linear come from.
+# back-propagation, SGD by hand. --graphc changes two lines: where LSTM and Linear come from.
 """Prints the loss of every step and the milliseconds of a step: the median and the fastest tenth.
 
     word_language_model.py [--graphc] [--precision P] [--steps N] [--hidden N] [--dropout P]
@@ -126,8 +126,8 @@ def main():
         for name, seconds in (("torch.nn", before), ("graphc", after)):
             print("{:9}{:8.1f} ms a step, the fastest tenth {:.1f}".format(name, *row(seconds)))
         ratios = [a / b for a, b in zip(row(before), row(after))]
-        print("{:.2f} times as fast, the fastest tenth {:.2f}; losses of 50 steps differ by at most "
-              "{:.1e}".format(*ratios, max(abs(a - b) for a, b in zip(found[:50], wanted))))
+        print("{:.2f} times as fast, the fastest tenth {:.2f}; losses of 50 steps differ by at "
+              "most {:.1e}".format(*ratios, max(abs(a - b) for a, b in zip(found[:50], wanted))))
         return
     losses, seconds = train(**(ours if options.graphc else theirs))
     for step, loss in enumerate(losses):

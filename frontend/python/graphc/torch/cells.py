@@ -29,9 +29,9 @@ def cell(function=None, *, states=1, reverse=False, precision="f32", target="", 
     "bf16x6" (as exact), "bf16x3" (nearly) or "bf16" (rounded factors); on a processor that has no
     fast products for it, an error. Under torch.autocast tensors are computed in float32, and the
     factors of products are rounded to bfloat16 if that is the type of autocast. There are a first
-    and a second derivative. `save_every=n` keeps the states of every n-th step alone for the derivative
-    and computes the others again. Further options are those of graphc.Session; a notice, as of an
-    option without effect, is announced once.
+    and a second derivative. `save_every=n` keeps the states of every n-th step alone for the
+    derivative and computes the others again. Further options are those of graphc.Session; a notice,
+    as of an option without effect, is announced once.
     """
     if function is None:
         return lambda body: cell(body, states=states, reverse=reverse, precision=precision,
@@ -70,8 +70,9 @@ class Cell(networks.Cell):
         has_lengths = tensors[-1].dtype == torch.int32
         key = (precision, has_lengths, ranks)
         if key not in self._networks:
+            options = {**self._options, "precision": precision}
             self._networks[key] = _CellNetwork(self, ranks[:len(ranks) - has_lengths], has_lengths,
-                                               {**self._options, "precision": precision})
+                                               options)
         return self._networks[key]
 
     def _results(self, inputs, precision):

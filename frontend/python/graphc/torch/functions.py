@@ -24,8 +24,8 @@ def function(body=None, *, precision="f32", target="", threads=0, **options):
 
     Tensors are in the host's memory: floats, all float32 or, with `target="reference"`, all
     float64; and integers (int32, int64, uint8) and bool, of which there is no derivative. There are
-    a first and a second derivative. `precision` and autocast are as for graphc.torch.cell(); further
-    options are those of graphc.Session.
+    a first and a second derivative. `precision` and autocast are as for graphc.torch.cell().
+    Further options are those of graphc.Session.
     """
     if body is None:
         return lambda body: function(body, precision=precision, target=target, threads=threads,
