@@ -16,7 +16,7 @@ KEPT = 16
 @functools.cache
 def usable(precision):
     """The precision of a session: autocast permits bf16, and not every processor has it."""
-    if precision != "bf16":
+    if precision != "autocast":
         return precision
     model = _graphc.Model("product")
     model.graph("f", lambda inputs: inputs("x", DType.f32, [8, 8]) @ inputs("y", DType.f32, [8, 8]))
@@ -161,6 +161,34 @@ class Network:
         return _graphc.gradients(loss, [*chosen, *cotangents])
 
 
+class FunctionNetwork(Network):
+    """A function of arrays of these types, (dtype, rank) each.
+
+    `function` has the function on values of graphc, as `function`, and its name.
+    """
+
+    graph = "forward"
+
+    def __init__(self, function, types, options):
+        super().__init__()
+        self.function = function
+        self.types = types
+        self.model = _graphc.Model(function.__name__)
+        self.model.graph("forward", lambda inputs: self.traced(inputs)[1])
+        self.session = _graphc.Session(self.model, **options)
+
+    def traced(self, inputs):
+        leaves = [inputs(f"a{place}", dtype, [f"a{place}.{axis}" for axis in range(rank)])
+                  for place, (dtype, rank) in enumerate(self.types)]
+        found = self.function.function(*leaves)
+        found = list(found) if isinstance(found, (tuple, list)) else [found]
+        for place, one in enumerate(found):
+            if not isinstance(one, _graphc.Value):
+                raise InputError(f"{self.function.__name__}: result {place}: wanted a value of "
+                                 f"graphc: found {type(one).__name__}")
+        return leaves, found
+
+
 class CellNetwork(Network):
     """A cell for arrays of these ranks: the sequence, the states and the parameters.
 
@@ -209,28 +237,40 @@ def loop(cell, xs, values, lengths):
     return [steps, *[state.value for state in states]]
 
 
-class Cell:
-    """A function of one step with what a loop over it needs; other frameworks' cells are this.
+class Named:
+    """What is made of a function. A copy is the same object; it is pickled by its name, like the
+    function."""
 
-    A copy is the cell itself; it is pickled by its name, like a function.
-    """
-
-    def __init__(self, function, states, reverse, save_every, options):
-        if not callable(function) or states < 1:
-            raise InputError("cell: wanted a function of one step and at least one state: found "
-                             f"{type(function).__name__} and states={states}")
+    def __init__(self, function):
         self.function = function
-        self.states = states
-        self.reverse = reverse
-        self.save_every = save_every
-        self._options = {**options, "target": options["target"] or "cpu"}
-        self._options["announce"] = Announcing(options.get("announce"))
-        if self._options["target"] != "cpu":
-            del self._options["threads"]
         self.__doc__ = function.__doc__
-        self.__name__ = getattr(function, "__name__", "cell")
+        self.__name__ = getattr(function, "__name__", "function")
         self.__qualname__ = getattr(function, "__qualname__", self.__name__)
         self.__module__ = getattr(function, "__module__", __name__)
 
     def __reduce__(self):
         return self.__qualname__
+
+
+def options_of(options):
+    """The options of a session, for functions in other frameworks: target `cpu` unless another is
+    asked for, and each notice once."""
+    found = {**options, "target": options["target"] or "cpu",
+             "announce": Announcing(options.get("announce"))}
+    if found["target"] != "cpu":
+        del found["threads"]
+    return found
+
+
+class Cell(Named):
+    """A function of one step with what a loop over it needs; other frameworks' cells are this."""
+
+    def __init__(self, function, states, reverse, save_every, options):
+        if not callable(function) or states < 1:
+            raise InputError("cell: wanted a function of one step and at least one state: found "
+                             f"{type(function).__name__} and states={states}")
+        super().__init__(function)
+        self.states = states
+        self.reverse = reverse
+        self.save_every = save_every
+        self._options = options_of(options)

@@ -54,6 +54,10 @@ Given::Given(nb::handle object, const std::string& what, Where where) {
   const bool nested = PyList_Check(object.ptr()) || PyTuple_Check(object.ptr());
   const bool generic = nb::hasattr(object, "__array__") && !nb::hasattr(object, "__dlpack__");
   owner_ = nested || generic ? as_numpy(object) : nb::borrow(object);
+  // A lazily negated tensor of PyTorch hands its memory over without the sign.
+  if (nb::hasattr(object, "requires_grad") && nb::hasattr(object, "is_neg") &&
+      nb::cast<bool>(object.attr("is_neg")()))
+    owner_ = object.attr("resolve_neg")();
   take_array(owner_, what, where);
 }
 

@@ -134,6 +134,24 @@ class Torch(unittest.TestCase):
         again.load_state_dict(net.state_dict())
         self.assertTrue(torch.equal(again(xs), net(xs)))
 
+    def test_a_mode_of_torch_sees_the_operators(self):
+        ours = graphc.torch.cell(gate)
+        leaves = tensors("gate", torch.float32)
+        seen = []
+
+        class Watch(torch.utils._python_dispatch.TorchDispatchMode):
+            def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+                seen.append(str(function))
+                return function(*args, **(kwargs or {}))
+
+        wanted = gradients(ours(*leaves), leaves)
+        with Watch():
+            found = gradients(ours(*leaves), leaves)
+        for a, b in zip(found, wanted, strict=True):
+            self.assertTrue(torch.equal(a, b))
+        names = [name.split("_")[-1] for name in seen if name.startswith("graphc.")]
+        self.assertEqual(names, ["saving.default", "backward.default"])
+
     def test_opcheck(self):
         ours = graphc.torch.cell(gate)
         leaves = tensors("gate", torch.float32)
@@ -263,6 +281,19 @@ class Confusions(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "inplace operation"):
             ys.sum().backward()
 
+    def test_tensors_that_are_negated_lazily(self):
+        negated = torch.randn(4, 3, dtype=torch.complex64).conj().imag
+        self.assertTrue(negated.is_neg())
+        cube = graphc.torch.function(lambda x: x * x * x)
+        leaf = negated.clone().requires_grad_()
+        torch.testing.assert_close(cube(negated), negated ** 3)
+        torch.testing.assert_close(torch.autograd.grad(cube(leaf), leaf, negated)[0],
+                                   3 * negated ** 3)
+        model = graphc.Model("negated")
+        model.graph("cube", lambda inputs: inputs("x", graphc.f32, [4, 3]) ** 3)
+        found = graphc.Session(model, announce=str)("cube", negated)
+        torch.testing.assert_close(torch.from_numpy(found), negated ** 3)
+
     def test_results_share_no_memory(self):
         ours = graphc.torch.cell(lambda x, h: h)
         xs, h = torch.randn(3, 2, 4), torch.randn(2, 4)
@@ -287,7 +318,7 @@ class Document(unittest.TestCase):
         path = pathlib.Path(__file__).resolve().parents[3] / "docs/python.md"
         parts = re.findall(r"^```python-torch\n(.*?)^```", path.read_text(encoding="utf-8"),
                            re.M | re.S)
-        self.assertEqual(len(parts), 2)
+        self.assertEqual(len(parts), 3)
         code = "import graphc\n" + "\n".join(parts)
         exec(compile(code, str(path), "exec"), {"__name__": "document"})
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The recurrent layers of torch.nn with graphc inside, beside those of torch.
 import itertools
+import math
 import unittest
 
 import torch
@@ -71,10 +72,41 @@ class Layers(unittest.TestCase):
         for dropout in (0.0, 0.2):
             options = {"steps": 50, "words": 200, "hidden": 32, "batch": 8, "bptt": 12,
                        "dropout": dropout}
-            wanted, _ = word_language_model.train(torch.nn.LSTM, **options)
-            found, _ = word_language_model.train(graphc.torch.LSTM, **options)
+            wanted, _ = word_language_model.train(**options)
+            found, _ = word_language_model.train(
+                **options, **word_language_model.kinds_of("f32"))
             self.assertLess(max(abs(a - b) for a, b in zip(found, wanted)), 1e-4)
             self.assertLess(sum(wanted[-10:]) / 10, wanted[0] - 0.05)
+
+    def test_precisions(self):
+        options = {"steps": 50, "words": 200, "hidden": 32, "batch": 8, "bptt": 12}
+        wanted, _ = word_language_model.train(**options)
+        for precision in ("bf16x3", "bf16x6"):
+            kinds = word_language_model.kinds_of(precision)
+            try:
+                found, _ = word_language_model.train(**options, **kinds)
+            except graphc.UsageError as error:
+                self.assertRegex(str(error), f"precision '{precision}' needs a processor")
+                continue
+            self.assertLess(max(abs(a - b) for a, b in zip(found, wanted)), 1e-4)
+            # The products are those of parts, not of f32.
+            kinds = word_language_model.kinds_of("f32")
+            self.assertNotEqual(found, word_language_model.train(**options, **kinds)[0])
+        with self.assertRaisesRegex(graphc.UsageError, "precision"):
+            graphc.torch.GRU(3, 4, precision="half")(torch.zeros(5, 2, 3))
+
+    def test_linear(self):
+        for bias in (True, False):
+            theirs, ours = pair("Linear", 3, 4, bias=bias)
+            for shape in ((3,), (5, 3), (2, 5, 3), (0, 3)):
+                found, wanted = [], []
+                for layer, results in ((ours, found), (theirs, wanted)):
+                    x = torch.linspace(-1, 1, math.prod(shape)).view(shape).requires_grad_()
+                    y = layer(x)
+                    results += [y, *torch.autograd.grad(y.square().sum(),
+                                                        [x, *layer.parameters()])]
+                for a, b in zip(found, wanted, strict=True):
+                    torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
 
     def test_errors(self):
         with self.assertRaisesRegex(graphc.InputError, "2 or 3 axes: found 1"):

@@ -13,8 +13,9 @@
     ys, last = unit(xs, h0, w, u)             # tensors: xs [steps, batch, input], h0 [batch, 128]
     ys.sum().backward()
 
-`graphc.torch.module(model, "predict")` is a graph of a model as a torch.nn.Module; LSTM, GRU and
-RNN are the layers of torch.nn with graphc inside. docs/python.md says more.
+`graphc.torch.module(model, "predict")` is a graph of a model as a torch.nn.Module,
+`graphc.torch.function(fn)` any function of tensors; LSTM, GRU, RNN and Linear are the layers of
+torch.nn with graphc inside. docs/python.md says more.
 """
 
 import os as _os
@@ -23,7 +24,8 @@ import torch as _torch
 
 from .. import _graphc
 from .cells import Cell, cell
-from .layers import GRU, LSTM, RNN
+from .functions import Function, function
+from .layers import GRU, LSTM, RNN, Linear
 from .modules import Module, module
 
 # Threads of PyTorch spin for milliseconds after each of its operations: steps run on them.
@@ -32,4 +34,5 @@ _graphc._use_threads_of(_os.path.join(_os.path.dirname(_os.path.abspath(_torch._
 # A cell is traced in the middle of torch: errors have the line of its equation, or of its call.
 _graphc.add_package_folder(_os.path.dirname(_os.path.abspath(_torch.__file__)) + _os.sep)
 
-__all__ = ["Cell", "GRU", "LSTM", "Module", "RNN", "cell", "module"]
+__all__ = ["Cell", "Function", "GRU", "LSTM", "Linear", "Module", "RNN", "cell", "function",
+           "module"]

@@ -7,12 +7,12 @@ import torch
 from .. import networks
 from ..errors import InputError
 from ..networks import usable
-from .networks import OfTensors, precision_of
+from .networks import OfTensors, check_tensor, of_autocast, precision_of
 from .operators import Operators
 
 
-def cell(function=None, *, states=1, reverse=False, target="", threads=0, save_every=0,
-         **options):
+def cell(function=None, *, states=1, reverse=False, precision="f32", target="", threads=0,
+         save_every=0, **options):
     """An operator that runs a cell over all steps of a sequence, with its derivative.
 
     `function(x, *states, *parameters)` gets one step x of the sequence and returns the next value
@@ -25,24 +25,27 @@ def cell(function=None, *, states=1, reverse=False, target="", threads=0, save_e
     `reverse` the loop begins at the last step, or at each row's own.
 
     All tensors are float32 in the host's memory, or all float64 with `target="reference"`, which is
-    slow and meant for gradcheck. Under torch.autocast they are computed in float32, and the factors
-    of products are rounded to bfloat16 if that is the type of autocast. There are a first and a
-    second derivative. `save_every=n` keeps the states of every n-th step alone for the derivative
-    and computes the others again. Further options are those of graphc.Session; a notice, as of an
-    option without effect, is announced once.
+    slow and meant for gradcheck. `precision` is how products of float32 are computed: "f32",
+    "bf16x6" (as exact), "bf16x3" (nearly) or "bf16" (rounded factors); on a processor that has no
+    fast products for it, an error. Under torch.autocast tensors are computed in float32, and the
+    factors of products are rounded to bfloat16 if that is the type of autocast. There are a first
+    and a second derivative. `save_every=n` keeps the states of every n-th step alone for the
+    derivative and computes the others again. Further options are those of graphc.Session; a notice,
+    as of an option without effect, is announced once.
     """
     if function is None:
-        return lambda body: cell(body, states=states, reverse=reverse, target=target,
-                                 threads=threads, save_every=save_every, **options)
-    return Cell(function, states, reverse, save_every,
+        return lambda body: cell(body, states=states, reverse=reverse, precision=precision,
+                                 target=target, threads=threads, save_every=save_every, **options)
+    return Cell(function, states, reverse, precision, save_every,
                 {"target": target, "threads": threads, **options})
 
 
 class Cell(networks.Cell):
     """What cell() makes."""
 
-    def __init__(self, function, states, reverse, save_every, options):
+    def __init__(self, function, states, reverse, precision, save_every, options):
         super().__init__(function, states, reverse, save_every, options)
+        self._precision = precision
         self._networks = {}
         self._operators = Operators(self.__name__, self._network, self._results)
 
@@ -50,7 +53,7 @@ class Cell(networks.Cell):
         if len(tensors) < self.states:
             raise InputError(f"{self.__name__}: wanted {self.states} states after the sequence: "
                              f"found {len(tensors)} tensors")
-        given, precision = _prepared(self.__name__, [xs, *tensors])
+        given, precision = _prepared(self.__name__, [xs, *tensors], self._precision)
         if lengths is not None:
             _check_lengths(self.__name__, lengths)
             # What is no length of 32 bits stays none.
@@ -67,8 +70,9 @@ class Cell(networks.Cell):
         has_lengths = tensors[-1].dtype == torch.int32
         key = (precision, has_lengths, ranks)
         if key not in self._networks:
+            options = {**self._options, "precision": precision}
             self._networks[key] = _CellNetwork(self, ranks[:len(ranks) - has_lengths], has_lengths,
-                                               {"precision": precision, **self._options})
+                                               options)
         return self._networks[key]
 
     def _results(self, inputs, precision):
@@ -82,24 +86,18 @@ class _CellNetwork(OfTensors, networks.CellNetwork):
     """A cell for tensors of these ranks."""
 
 
-def _prepared(name, tensors):
+def _prepared(name, tensors, precision):
     """The tensors as they are computed with, and the precision of the products."""
     for place, tensor in enumerate(tensors):
         what = "the sequence" if place == 0 else f"argument {place}"
-        if not isinstance(tensor, torch.Tensor):
-            raise InputError(f"{name}: {what}: wanted a tensor: found {type(tensor).__name__}")
-        if tensor.device.type not in ("cpu", "meta"):
-            raise InputError(f"{name}: {what} is on {tensor.device}: wanted a tensor on the cpu")
-        if tensor.layout is not torch.strided:
-            raise InputError(f"{name}: {what} is {tensor.layout}: wanted a dense tensor")
-    if torch.is_autocast_enabled("cpu"):
-        tensors = [tensor.float() if tensor.is_floating_point() else tensor for tensor in tensors]
+        check_tensor(name, what, tensor)
+    tensors = of_autocast(tensors)
     for place, tensor in enumerate(tensors):
         if tensor.dtype not in (torch.float32, torch.float64) or tensor.dtype != tensors[0].dtype:
             what = "the sequence" if place == 0 else f"argument {place}"
             raise InputError(f"{name}: {what} is {tensor.dtype}: wanted all tensors torch.float32, "
                              "or all torch.float64")
-    return list(tensors), precision_of(tensors[0])
+    return tensors, precision_of(tensors[0], precision)
 
 
 def _check_lengths(name, lengths):

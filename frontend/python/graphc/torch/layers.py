@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# torch.nn.LSTM, GRU and RNN whose loops are graphc's.
-"""The recurrent layers of torch.nn with graphc inside: the same names, arguments and parameters."""
+# torch.nn.LSTM, GRU and RNN whose loops are graphc's, and torch.nn.Linear.
+"""Layers of torch.nn with graphc inside: the same names, arguments and parameters."""
+
+import functools
 
 import torch
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
@@ -8,6 +10,7 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 from .. import _graphc
 from ..errors import InputError
 from .cells import cell
+from .functions import function
 
 
 def _product(x, matrix):
@@ -15,8 +18,13 @@ def _product(x, matrix):
     return _graphc.matmul(x, matrix, transpose_b=True)
 
 
+def _sums(x, h, w, u, biases):
+    """The sums of a step. Biases are added to the product that does not wait for the last step."""
+    return sum(biases, _product(x, w)) + _product(h, u)
+
+
 def _lstm(x, h, c, w, u, *biases):
-    z = sum(biases, _product(x, w) + _product(h, u))
+    z = _sums(x, h, w, u, biases)
     i, f, g, o = _graphc.split(z, 4)
     c = _graphc.sigmoid(f) * c + _graphc.sigmoid(i) * _graphc.tanh(g)
     return _graphc.sigmoid(o) * _graphc.tanh(c), c
@@ -39,25 +47,39 @@ def _gru(x, h, w, u, *biases):
 
 
 def _tanh(x, h, w, u, *biases):
-    return _graphc.tanh(sum(biases, _product(x, w) + _product(h, u)))
+    return _graphc.tanh(_sums(x, h, w, u, biases))
 
 
 def _relu(x, h, w, u, *biases):
-    return _graphc.relu(sum(biases, _product(x, w) + _product(h, u)))
+    return _graphc.relu(_sums(x, h, w, u, biases))
 
 
-#: By function and direction: one operator serves all layers of its kind.
-_cells = {}
+def _linear(x, w, *biases):
+    return sum(biases, _product(x, w))
 
 
-def _cell_of(function, states, reverse):
-    key = (function, reverse)
-    if key not in _cells:
-        _cells[key] = cell(function, states=states, reverse=reverse)
-    return _cells[key]
+@functools.cache
+def _cell_of(function, states, reverse, precision):
+    """One operator serves all layers of its kind."""
+    return cell(function, states=states, reverse=reverse, precision=precision)
 
 
-class _Recurrent:
+@functools.cache
+def _function_of(body, precision):
+    return function(body, precision=precision)
+
+
+class _WithPrecision:
+    """A layer of torch that takes `precision` as well, as graphc.torch.cell() does."""
+
+    precision = "f32"  #: of layers that were pickled without one
+
+    def __init__(self, *arguments, precision="f32", **options):
+        super().__init__(*arguments, **options)
+        self.precision = precision
+
+
+class _Recurrent(_WithPrecision):
     """The forward() of a layer of torch, with the loops of graphc."""
 
     def forward(self, input, hx=None):
@@ -95,7 +117,7 @@ class _Recurrent:
             outputs = []
             for direction in range(directions):
                 place = layer * directions + direction
-                run = _cell_of(function, states, direction == 1)
+                run = _cell_of(function, states, direction == 1, self.precision)
                 ys, *last = run(xs, *[one[place] for one in first], *self.all_weights[place],
                                 lengths=lengths)
                 outputs.append(ys)
@@ -139,3 +161,14 @@ class RNN(_Recurrent, torch.nn.RNN):
 
     def _function(self):
         return (_tanh if self.nonlinearity == "tanh" else _relu), 1
+
+
+class Linear(_WithPrecision, torch.nn.Linear):
+    """torch.nn.Linear, computed by graphc."""
+
+    def forward(self, input):
+        """What the layer of torch.nn returns."""
+        biases = () if self.bias is None else (self.bias,)
+        xs = input.unsqueeze(0) if input.dim() == 1 else input
+        ys = _function_of(_linear, self.precision)(xs, self.weight, *biases)
+        return ys.squeeze(0) if input.dim() == 1 else ys

@@ -10,13 +10,13 @@ import torch
 from .. import _graphc
 from ..errors import InputError
 from ..networks import Announcing, usable
-from .networks import DTYPES, OfTensors, dtype_of, encoded, precision_of
+from .networks import DTYPES, OfTensors, encoded, not_compiled, precision_of, result_dtype
 from .operators import Operators
 
 _numbers = itertools.count()
 
 
-def module(model, graph, *, seed=0, target="", threads=0, **options):
+def module(model, graph, *, seed=0, precision="f32", target="", threads=0, **options):
     """A graph of a model as a torch.nn.Module.
 
     `model` is a graphc.Model, or a function without arguments that makes one: then the module can
@@ -27,10 +27,10 @@ def module(model, graph, *, seed=0, target="", threads=0, **options):
     It is called with a tensor for each input of the graph, in their order, and gives what the graph
     returns: a tensor, a tuple, or a dict of named results. There is a derivative of every result
     that is float32. Dropout is active as train() and eval() say, whatever the mode of the graph.
-    Further options are those of graphc.Session.
+    `precision` is as for graphc.torch.cell(). Further options are those of graphc.Session.
     """
-    return Module(_Core(model, graph, {"seed": seed, "target": target, "threads": threads,
-                                       **options}))
+    return Module(_Core(model, graph, precision, {"seed": seed, "target": target,
+                                                  "threads": threads, **options}))
 
 
 class Module(torch.nn.Module):
@@ -40,7 +40,7 @@ class Module(torch.nn.Module):
         super().__init__()
         self._core = core
         for name in core.names:
-            value = torch.from_numpy(core.session("f32").state(name))
+            value = torch.from_numpy(core.session(core.precision).state(name))
             _place(self, name, torch.nn.Parameter(value))
 
     def forward(self, *inputs):
@@ -55,7 +55,7 @@ class Module(torch.nn.Module):
     def set_extra_state(self, state):
         """Sets the states that are no parameters."""
         for name, value in state.items():
-            self._core.session("f32").set_state(name, value)
+            self._core.session(self._core.precision).set_state(name, value)
 
     def extra_repr(self):
         """The graph and the model."""
@@ -78,7 +78,7 @@ def _place(module, name, parameter):
 class _Core:
     """The model, its sessions and its operators: what copies of a module share."""
 
-    def __init__(self, model, graph, options):
+    def __init__(self, model, graph, precision, options):
         self._build = None
         if not isinstance(model, _graphc.Model):
             if not callable(model):
@@ -89,6 +89,7 @@ class _Core:
         self.graph = graph
         self.function = model.function(graph)
         self.names = [param.name for param in model.params()]
+        self.precision = precision
         self._options = options
         self._announce = Announcing(options.get("announce"))
         self._sessions = {}
@@ -104,7 +105,7 @@ class _Core:
             raise pickle.PicklingError(
                 "a graphc.Model has Python functions inside: to pickle the module give "
                 "graphc.torch.module() the function that makes the model, or keep state_dict()")
-        return _Core, (self._build, self.graph, self._options)
+        return _Core, (self._build, self.graph, self.precision, self._options)
 
     def session(self, precision):
         """The session that computes in this precision."""
@@ -126,7 +127,7 @@ class _Core:
                 raise InputError(f"graph '{self.graph}': parameter '{name}' is {one.dtype}: wanted "
                                  "all torch.float32, or all torch.float64; torch.autocast rounds "
                                  "the factors of products to torch.bfloat16")
-        precision = precision_of((*parameters, *inputs, torch.empty(0))[0])
+        precision = precision_of((*parameters, *inputs, torch.empty(0))[0], self.precision)
         given = [*parameters, *[_of_a_type_of_ours(one, parameters) for one in inputs]]
         if self._names is None:
             self._learn(given, precision, training)
@@ -135,7 +136,7 @@ class _Core:
             return dict(zip(self._names, found))
         return found[0] if self._count == 1 else tuple(found)
 
-    @torch.compiler.disable
+    @not_compiled
     def _learn(self, tensors, precision, training):
         """Finds how many results the graph has, and their names."""
         found = self._network(training, precision).interface(encoded(tensors))
@@ -143,7 +144,7 @@ class _Core:
 
     def states(self):
         """The values of the states that are no parameters."""
-        session = self.session("f32")
+        session = self.session(self.precision)
         return {name: session.state(name) for name in self.model.states()
                 if name not in self.names and session.has_state(name)}
 
@@ -159,7 +160,7 @@ class _Core:
 
         def results(tensors, precision):
             types = network(tensors, precision).interface(encoded(tensors)).results
-            return [tensors[0].new_empty(shape, dtype=_result_dtype(dtype, precision))
+            return [tensors[0].new_empty(shape, dtype=result_dtype(dtype, precision))
                     for dtype, shape in types]
 
         def assigns(tensors, precision):
@@ -214,11 +215,6 @@ class _Declared:
 
     def __getattr__(self, name):
         return getattr(self._inputs, name)
-
-
-def _result_dtype(dtype, precision):
-    found = dtype_of(dtype)
-    return torch.float64 if found == torch.float32 and precision == "f64" else found
 
 
 def _of_a_type_of_ours(tensor, parameters):

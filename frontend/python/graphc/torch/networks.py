@@ -2,11 +2,14 @@
 # Graphs of graphc for tensors of torch.
 """Networks whose types are those of tensors, as integers that operators of torch pass on."""
 
+import functools
+
 import torch
 from torch.utils.dlpack import to_dlpack
 
 from .. import _graphc
 from .. import networks
+from ..errors import InputError
 
 DType = _graphc.DType
 #: Element types by their numbers in `types`.
@@ -33,17 +36,76 @@ def decoded(numbers):
     return types
 
 
-def precision_of(tensor):
-    """The precision of a session for tensors like this one, under the autocast of torch."""
-    if torch.is_autocast_enabled("cpu"):
-        return "bf16" if torch.get_autocast_dtype("cpu") == torch.bfloat16 else "f32"
-    return "f64" if tensor.dtype == torch.float64 else "f32"
+def precision_of(tensor, wanted):
+    """The precision of a session for tensors like this one, under the autocast of torch. `wanted`
+    is that of float32 outside of autocast."""
+    if tensor.dtype == torch.float64:
+        return "f64"
+    is_autocast = torch.is_autocast_enabled("cpu")
+    if is_autocast and torch.get_autocast_dtype("cpu") == torch.bfloat16:
+        return "autocast"
+    return wanted
+
+
+def of_autocast(tensors):
+    """Floats as float32 under the autocast of torch."""
+    if not torch.is_autocast_enabled("cpu"):
+        return list(tensors)
+    return [tensor.float() if tensor.is_floating_point() else tensor for tensor in tensors]
+
+
+def check_tensor(name, what, tensor):
+    """Throws unless it is a dense tensor in the host's memory, or a fake one."""
+    if not isinstance(tensor, torch.Tensor):
+        raise InputError(f"{name}: {what}: wanted a tensor: found {type(tensor).__name__}")
+    if tensor.device.type not in ("cpu", "meta"):
+        raise InputError(f"{name}: {what} is on {tensor.device}: wanted a tensor on the cpu")
+    if tensor.layout is not torch.strided:
+        raise InputError(f"{name}: {what} is {tensor.layout}: wanted a dense tensor")
+
+
+def not_compiled(function):
+    """torch.compile calls the function and does not look inside. torch.compiler.disable() alone
+    would import torch._dynamo here: a second, also for programs that compile nothing."""
+    @functools.wraps(function)
+    def call(*arguments):
+        if torch.compiler.is_compiling():
+            return torch.compiler.disable(function)(*arguments)
+        return function(*arguments)
+
+    return call
+
+
+def kinds_of(name, tensors):
+    """(dtype of graphc, rank) of each tensor; throws for a type that graphc does not have, and for
+    floats of two types."""
+    kinds, float_type = [], None
+    for place, tensor in enumerate(tensors):
+        if tensor.dtype not in _NUMBERS:
+            raise InputError(f"{name}: argument {place} is {tensor.dtype}: wanted torch.float32, "
+                             "torch.float64, int32, int64, uint8 or bool")
+        if tensor.is_floating_point():
+            float_type = float_type or tensor.dtype
+            if tensor.dtype != float_type:
+                raise InputError(f"{name}: argument {place} is {tensor.dtype}: wanted all floats "
+                                 f"{float_type}")
+        kinds.append((DTYPES[_NUMBERS[tensor.dtype]][1], tensor.dim()))
+    return tuple(kinds)
+
+
+def result_dtype(dtype, precision):
+    """The dtype of torch for a result in this precision."""
+    found = dtype_of(dtype)
+    return torch.float64 if found == torch.float32 and precision == "f64" else found
 
 
 def readable(tensor):
     """A tensor for a graph to read. A float's capsule is quicker than the protocol with the tensor,
-    and does not mind that it asks for a gradient."""
-    return to_dlpack(tensor) if tensor.is_floating_point() else tensor.detach()
+    and does not mind that it asks for a gradient. It has no sign of its own: a lazily negated
+    tensor, such as the imaginary part of a conjugate, is computed first."""
+    if not tensor.is_floating_point():
+        return tensor.detach()
+    return to_dlpack(tensor.resolve_neg())
 
 
 class OfTensors(networks.Network):
@@ -54,7 +116,7 @@ class OfTensors(networks.Network):
 
     def cast(self, tensors, types):
         """The tensors as the graph takes them: integers of another width are converted."""
-        return [to_dlpack(tensor) if tensor.is_floating_point() else
+        return [readable(tensor) if tensor.is_floating_point() else
                 tensor.to(dtype_of(dtype)) for tensor, (dtype, _) in
                 zip(tensors, self.interface(types).taken)]
 

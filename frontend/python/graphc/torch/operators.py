@@ -15,9 +15,10 @@ Of a function there are five:
         -> the gradients of the weighed sum of those gradients, for inputs that are wanted and
            for the cotangents
 
-Training runs the second and the third. In exported programs the first and the fourth run, and where
-a second derivative is asked for, the fourth and the fifth. `types` describes the inputs: a number
-for the element type, the rank and the extents of each.
+Training runs what the second and the third do: by a function of autograd, and through the operators
+where something watches those, as a compiler or a mode of torch does. In exported programs the first
+and the fourth run, and where a second derivative is asked for, the fourth and the fifth. `types`
+describes the inputs: a number for the element type, the rank and the extents of each.
 """
 
 import itertools
@@ -29,6 +30,9 @@ from torch.autograd import forward_ad
 
 from ..errors import InputError
 from .networks import decoded, dtype_of, encoded, readable
+
+#: Types of tensors whose operators nobody redefines.
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
 
 _library = torch.library.Library("graphc", "FRAGMENT")
 _numbers = itertools.count()
@@ -70,6 +74,8 @@ class Operators:
         if torch.is_grad_enabled() and not _is_exporting():
             wanted = [tensor.requires_grad for tensor in tensors]
             if any(wanted):
+                if _is_plain(tensors):
+                    return _Direct.apply(self, wanted, precision, *tensors)
                 return self.saving(tensors, wanted, precision)
         return self.forward(tensors, precision)
 
@@ -191,21 +197,42 @@ class Operators:
         ctx.types = encoded(tensors)
         with self._lock:
             graph = self._network(tensors, ctx.precision).divided(ctx.types, ctx.wanted)
-        results = output[:self.count(tensors, ctx.precision)]
+        self._save(ctx, tensors, output[:self.count(tensors, ctx.precision)], output, graph)
+
+    def _save(self, ctx, tensors, results, output, graph):
+        """Keeps what the derivative reads."""
         ctx.shapes = [(one.shape, one.dtype) for one in results]
         sources = {"input": tensors, "result": results, "saved": output[len(results):]}
         ctx.set_materialize_grads(False)
         # The inputs as well, for a second derivative.
         ctx.save_for_backward(*tensors, *[sources[kind][place] for kind, place in graph.handed])
 
-    def _differentiate_saving(self, ctx, gradients):
+    def run_direct(self, ctx, tensors, wanted, precision):
+        """The results for _Direct, which are differentiated with what is saved here."""
+        ctx.operators, ctx.wanted, ctx.precision = self, wanted, precision
+        ctx.types = encoded(tensors)
+        with self._lock:
+            network = self._network(tensors, precision)
+            graph = network.divided(ctx.types, wanted)
+            found = _tensors(graph.first(*network.cast(tensors, ctx.types)))
+            results = tuple(found[:len(network.interface(ctx.types).results)])
+        self._save(ctx, tensors, results, found, graph)
+        ctx.mark_non_differentiable(*[one for one in results if not one.is_floating_point()])
+        return results
+
+    def differentiate_direct(self, ctx, gradients):
+        """The gradients of the inputs for _Direct."""
+        return self._differentiate_saving(ctx, gradients, self._run_backward)[0]
+
+    def _differentiate_saving(self, ctx, gradients, backward=None):
         saved = list(ctx.saved_tensors)  # once: torch.utils.checkpoint computes them again for it
         inputs, handed = saved[:len(ctx.wanted)], saved[len(ctx.wanted):]
         cotangents = _cotangents(gradients[:len(ctx.shapes)], ctx.shapes, inputs[0])
         if torch.is_grad_enabled():
             found = self.again(inputs, cotangents, ctx.wanted, ctx.precision)
         else:
-            found = self.backward(handed, cotangents, ctx.types, ctx.wanted, ctx.precision)
+            found = (backward or self.backward)(handed, cotangents, ctx.types, ctx.wanted,
+                                                ctx.precision)
         return _in_their_places(found, ctx.wanted), None, None
 
     def _setup_again(self, ctx, inputs, output):
@@ -226,6 +253,27 @@ class Operators:
     def _refuse(self, ctx, *gradients):
         raise InputError(f"{self.name}: wanted a derivative that graphc has, the first or the "
                          "second: write the loop in torch where a third is wanted")
+
+
+class _Direct(torch.autograd.Function):
+    """What the operator `saving` does, past the dispatcher of torch and the trees of
+    torch.library: a call takes half as long."""
+
+    @staticmethod
+    def forward(ctx, operators, wanted, precision, *tensors):
+        return operators.run_direct(ctx, tensors, wanted, precision)
+
+    @staticmethod
+    def backward(ctx, *gradients):
+        return (None, None, None, *ctx.operators.differentiate_direct(ctx, gradients))
+
+
+def _is_plain(tensors):
+    """Whether nothing watches the operators of torch: no compiler, mode or subclass of tensors."""
+    return (not torch.compiler.is_compiling() and not torch.jit.is_tracing()
+            and torch._C._len_torch_dispatch_stack() == 0
+            and torch._C._len_torch_function_stack() == 0
+            and all(type(tensor) in _PLAIN and tensor.device.type == "cpu" for tensor in tensors))
 
 
 def _refuse_transforms(name):

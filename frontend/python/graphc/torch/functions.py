@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+# A function of tensors, written as equations, as an operator of torch.
+"""Functions as operators of torch: graphc.torch.function()."""
+
+import torch
+
+from .. import networks
+from ..errors import InputError
+from ..networks import options_of, usable
+from .networks import (OfTensors, check_tensor, encoded, kinds_of, not_compiled, of_autocast,
+                       precision_of, result_dtype)
+from .operators import Operators
+
+
+def function(body=None, *, precision="f32", target="", threads=0, **options):
+    """An operator that computes a function of tensors, with its derivatives.
+
+    `body(*values)` gets a value of graphc for each tensor and returns one value or a tuple of them.
+    It is traced once for each set of shapes, and may use every function of graphc:
+
+        @graphc.torch.function
+        def head(x, weight, bias):
+            return graphc.matmul(x, weight, transpose_b=True) + bias
+
+    Tensors are in the host's memory: floats, all float32 or, with `target="reference"`, all
+    float64; and integers (int32, int64, uint8) and bool, of which there is no derivative. There are
+    a first and a second derivative. `precision` and autocast are as for graphc.torch.cell().
+    Further options are those of graphc.Session.
+    """
+    if body is None:
+        return lambda body: function(body, precision=precision, target=target, threads=threads,
+                                     **options)
+    return Function(body, precision, {"target": target, "threads": threads, **options})
+
+
+class Function(networks.Named):
+    """What function() makes."""
+
+    def __init__(self, body, precision, options):
+        if not callable(body):
+            raise InputError(f"function: wanted a function: found {type(body).__name__}")
+        super().__init__(body)
+        self._precision = precision
+        self._options = options_of(options)
+        self._networks = {}
+        self._counts = {}
+        self._operators = Operators(self.__name__, self._network, self._results)
+
+    def __call__(self, *tensors):
+        for place, tensor in enumerate(tensors):
+            check_tensor(self.__name__, f"argument {place}", tensor)
+        tensors = of_autocast(tensors)
+        floats = [tensor for tensor in tensors if tensor.is_floating_point()]
+        if not floats:
+            raise InputError(f"{self.__name__}: wanted a tensor of floats among its arguments")
+        precision = precision_of(floats[0], self._precision)
+        key = tuple((tensor.dtype, tensor.dim()) for tensor in tensors)
+        if key not in self._counts:
+            self._learn(key, tensors, precision)
+        count = self._counts[key]
+        found = self._operators(tensors, precision)
+        return found[0] if count == 1 else tuple(found[:count])
+
+    def __repr__(self):
+        return f"<graphc.torch.Function {self.__module__}.{self.__qualname__}>"
+
+    @not_compiled
+    def _learn(self, key, tensors, precision):
+        """Finds how many results there are for tensors of these types."""
+        network = self._network(tensors, precision)
+        self._counts[key] = len(network.interface(encoded(tensors)).results)
+
+    def _network(self, tensors, precision):
+        key = (usable(precision), kinds_of(self.__name__, tensors))
+        if key not in self._networks:
+            self._networks[key] = _FunctionNetwork(self, key[1],
+                                                   {**self._options, "precision": key[0]})
+        return self._networks[key]
+
+    def _results(self, tensors, precision):
+        """Tensors like the results, for fake kernels."""
+        types = self._network(tensors, precision).interface(encoded(tensors)).results
+        return [tensors[0].new_empty(shape, dtype=result_dtype(dtype, precision))
+                for dtype, shape in types]
+
+
+class _FunctionNetwork(OfTensors, networks.FunctionNetwork):
+    """A function for tensors of these types."""
