@@ -17,6 +17,9 @@ namespace {
 constexpr int kWeightRegisters = 112;
 /// Sums of a lane for a tile of rows, of one product; as many again where a sum has pieces.
 constexpr int kMostCountedSums = 32;
+/// Registers of a lane for values that it keeps between nests and steps: what an LSTM's derivative
+/// has. With 28 a load of each of its steps is hidden by nothing.
+constexpr int kHeldRegisters = 32;
 /// What an mbarrier counts in a phase (PTX ISA, "mbarrier").
 constexpr int64_t kMostCountedBytes = (1 << 20) - 1;
 
@@ -64,7 +67,29 @@ class CountedPlanning {
       if (barriers[i])
         return fmt::format("%{} is ordered by no exchange before what follows it", name_of(i));
     }
+    find_lanes(exchanges);
     return lay_out();
+  }
+
+  /// Finds what lanes share with none, and where the warps of a block have to meet.
+  void find_lanes(const std::vector<Exchange>& exchanges) {
+    const size_t count = nests_.nests.size();
+    loop_.same_lanes = nests_.loop->private_rows;
+    for (size_t i = 0; i < count; ++i) {
+      loop_.same_lanes &= nests_.nests[i]->rows == nests_.nests[0]->rows &&
+                          nests_.nests[i]->unit == nests_.nests[0]->unit &&
+                          loop_.nests[i] == loop_.nests[0];
+    }
+    loop_.meets.assign(count, !loop_.same_lanes);
+    if (!loop_.same_lanes) return;
+    for (const CountedProduct& product : loop_.products) {
+      size_t last = 0;
+      for (const CountedStore& store : product.stores) last = std::max(last, store.store.nest);
+      if (product.scatters) loop_.meets[last] = true;
+    }
+    const int words = 4 * loop_.nests[0].tiles_of_warp;
+    if (loop_.row_tiles == 1)
+      loop_.held = find_held_values(nests_, exchanges, kHeldRegisters / words);
   }
 
   std::string add_nest(size_t i) {
@@ -149,7 +174,7 @@ class CountedPlanning {
       registers -= product.in_registers * product.words_of_step;
       product.operand_words = int64_t{loop_.row_tiles} * product.steps * 128;
       product.operand_at = loop_.words;
-      loop_.words += (product.scatters ? 1 : 2) * product.operand_words;
+      loop_.words += 2 * product.operand_words;
       product.inbox_at = loop_.words;
       product.inbox_words = product.scatters ? product.bytes_of_use / 4 : 0;
       loop_.words += 2 * product.inbox_words;
@@ -159,10 +184,10 @@ class CountedPlanning {
                               product.loads_of_step() * 128;
       loop_.words += product.weights_words;
     }
-    // The nests use the same memory for the sums of splits, one after the other.
+    // Nests whose warps meet in between use the same memory for the sums of splits.
     const int64_t sums_at = loop_.words;
     for (size_t i = 0; i < loop_.nests.size(); ++i) {
-      int64_t at = sums_at;
+      int64_t at = loop_.same_lanes ? loop_.words : sums_at;
       for (CountedProduct& product : loop_.products) {
         if (product.nest != i || product.lanes.splits() == 1) continue;
         product.sums_at = at;
@@ -200,6 +225,26 @@ double CountedLoop::loaded_bytes(const CountedProduct& product) const {
       double(row_tiles) * (product.steps_of_warp - product.in_registers) * product.loads_of_step();
   const double lanes = 32.0 * kCountedWarps;
   return 16 * lanes * (left + right) + (product.scatters ? double(product.bytes_of_use) : 0);
+}
+
+double CountedLoop::time_beside_products(const LoopNests& loop, const Gpu& gpu) const {
+  double us =
+      gpu.counted_step_us + gpu.exchange_block_us * double(blocks) * double(products.size());
+  for (size_t i = 0; i < nests.size(); ++i) {
+    const NestProgram& program = loop.program(i);
+    us += gpu.counted_element_us * 4 * double(row_tiles * nests[i].tiles_of_warp);
+    us += gpu.block_barrier_us * (double(meets[i]) + double(nests[i].splits() > 1));
+    const auto loads = std::ranges::count_if(program.body, [&](const NestInstruction& in) {
+      if (in.kind != NestOp::load) return false;
+      const NestOperand& operand = program.operands[size_t(in.operand)];
+      return operand.kind == OperandKind::load && operand.column != ColumnStep::none;
+    });
+    const auto held_ones =
+        std::ranges::count_if(held.loads, [&](const HeldLoad& each) { return each.nest == i; });
+    // Loads of a nest with products are hidden by the wait for its operands.
+    if (program.products.empty() && loads > held_ones) us += gpu.memory_latency_us;
+  }
+  return us;
 }
 
 size_t CountedLoop::number_of(size_t nest, size_t product) const {

@@ -27,10 +27,12 @@
 #include <string>
 #include <vector>
 
+#include "codegen/targets/cuda/loops/counted_memory.h"
 #include "codegen/targets/cuda/loops/loop_barriers.h"
 
 namespace graphc::core::cuda {
 
+struct Gpu;
 struct LoopPlacement;
 
 /// Rows of a tile, and columns of a unit tile or terms of a strip.
@@ -72,8 +74,7 @@ struct CountedProduct {
   int steps_of_warp = 0;  ///< of those, of a split
   int in_registers = 0;   ///< of those, whose right fragments stay in registers; the first ones
   int words_of_step = 0;  ///< of a lane's right fragments for a step
-  /// In shared memory; of one of the two copies, or of the only one of what a block keeps to
-  /// itself.
+  /// In shared memory; of one of the two copies.
   int64_t operand_at = 0, operand_words = 0;
   int64_t inbox_at = 0, inbox_words = 0;      ///< partial sums; of one of the two copies
   int64_t weights_at = 0, weights_words = 0;  ///< right fragments that are in no registers
@@ -96,10 +97,17 @@ struct CountedLoop {
   int blocks = 1;     ///< of a cluster
   std::vector<CountedNest> nests;
   std::vector<CountedProduct> products;
-  int64_t words = 0;  ///< in all
+  bool same_lanes = false;  ///< a lane has the same elements in every nest
+  std::vector<bool> meets;  ///< by nest: whether the warps of a block meet at its end
+  HeldValues held;          ///< only with same_lanes and one tile of rows
+  int64_t words = 0;        ///< in all
+  double beside_us = 0;     ///< time_beside_products()
 
   /// Bytes that the lanes of a block load from shared memory for a product in a step.
   double loaded_bytes(const CountedProduct& product) const;
+  /// The time of a step beside its products: exchanges, waits, elements, and loads that nothing
+  /// hides.
+  double time_beside_products(const LoopNests& loop, const Gpu& gpu) const;
   /// The number of a nest's product among `products`.
   size_t number_of(size_t nest, size_t product) const;
 };

@@ -10,44 +10,60 @@
 namespace graphc::core::cuda::internal {
 namespace {
 
+std::string held_name(const HeldStore& store) {
+  return fmt::format("held_{}_{}", store.nest, store.store);
+}
+/// Registers of a store, or of the load itself.
+std::string held_name(const HeldValues& held, const HeldLoad& load) {
+  return load.from >= 0 ? held_name(held.stores[size_t(load.from)])
+                        : fmt::format("held_{}_{}", load.nest, load.load);
+}
+
 class CountedNestText {
  public:
   CountedNestText(const CountedLoop& loop, size_t nest, const NestProgram& program,
-                  const std::vector<Parameter>& parameters)
+                  const std::vector<Parameter>& parameters, const std::string& places)
       : loop_(loop),
         index_(nest),
         nest_(loop.nests[nest]),
         program_(program),
+        places_(places),
         columns_(2 * nest_.tiles_of_warp),
         body_(program, parameters,
               [](int product, int part) {
                 return fmt::format("sums_{}[{}][at_row][at_column]", product, part);
               }),
-        products_(loop, nest, program, body_, text_) {}
+        products_(loop, nest, program, body_, text_) {
+    for (const HeldLoad& load : loop.held.loads) {
+      if (load.nest == nest) body_.hold_load(load.load, held_name(loop.held, load));
+    }
+    for (const HeldStore& store : loop.held.stores) {
+      if (store.nest == nest) body_.hold_store(store.store, held_name(store), store.in_memory);
+    }
+  }
 
   const std::string& write() {
     text_.line(
         "// A lane has rows group and group + 8 of a tile, and columns 2 in_group and 2 "
         "in_group + 1 of");
     text_.line("// {} unit {}.", nest_.tiles_of_warp, nest_.tiles_of_warp == 1 ? "tile" : "tiles");
-    text_.line("const int unit_tile = {};", unit_tile_text(nest_));
-    if (nest_.splits() > 1) text_.line("const int split = warp / {};", nest_.warps);
-    text_.line("const long long first_column = column_begin + unit_tile * {} + in_group * 2;",
-               kUnits);
+    write_lanes();
     if (loop_.row_tiles == 1) {
       text_.line("const int row_tile = 0;");
-      write_tile();
+      write_only_tile();
     } else {
-      if (products_.scatters()) {
-        open_row_tiles();
-        products_.scatter();
-        text_.close();
-      }
-      write_waits();
-      open_row_tiles();
-      write_tile();
-      text_.close();
+      write_tiles();
     }
+    return text_.text();
+  }
+
+  /// Loads what the first step finds in registers.
+  const std::string& write_beginning() {
+    text_.line("const long long iteration = 0;");
+    text_.lines(places_);
+    write_lanes();
+    text_.line("const int row_tile = 0;");
+    load_held([](const HeldLoad& load) { return load.before_first; });
     return text_.text();
   }
 
@@ -61,35 +77,111 @@ class CountedNestText {
     text_.open("if ({})", products_.finishes());
   }
 
-  void write_tile() {
-    // What depends on no exchange is loaded before it is waited for.
-    const bool ahead = !program_.products.empty() && body_.element_loads() > 0;
-    if (ahead) {
-      body_.declare_ahead(text_, 2, columns_);
-      open_finishing();
-      open_elements();
-      body_.load_ahead(text_);
-      close_elements();
+  void write_lanes() {
+    text_.line("const int unit_tile = {};", unit_tile_text(nest_));
+    if (nest_.splits() > 1) text_.line("const int split = warp / {};", nest_.warps);
+    text_.line("const long long first_column = column_begin + unit_tile * {} + in_group * 2;",
+               kUnits);
+  }
+
+  void write_tiles() {
+    if (products_.scatters()) {
+      open_row_tiles();
+      products_.scatter();
       text_.close();
     }
-    if (loop_.row_tiles == 1) {
-      products_.scatter();
-      write_waits();
-    }
+    write_waits();
+    open_row_tiles();
+    write_loads();
     products_.gather();
-    open_finishing();
-    products_.take_over();
     body_.declare_kept(text_, 2, columns_);
-    write_body();
-    send();
-    text_.line("// Stores wait behind what peers wait for.");
+    open_finishing();
+    write_results();
+    write_stores();
+    text_.close();
+    text_.close();
+    if (loop_.meets[index_]) text_.line("__syncthreads();");
+  }
+
+  void write_only_tile() {
+    write_loads();
+    products_.scatter();
+    write_waits();
+    products_.gather();
+    body_.declare_kept(text_, 2, columns_);
+    open_finishing();
+    write_results();
+    // Other lanes may read what goes to memory, or nobody waits for it.
+    const bool meets = loop_.meets[index_];
+    if (meets && loop_.same_lanes) {
+      text_.close();
+      text_.line("__syncthreads();");
+      open_finishing();
+    }
+    write_stores();
+    text_.close();
+    if (meets && !loop_.same_lanes) text_.line("__syncthreads();");
+    load_next();
+  }
+
+  /// Loads what depends on no exchange before it is waited for.
+  void write_loads() {
+    if (program_.products.empty() || body_.element_loads() == 0) return;
+    body_.declare_ahead(text_, 2, columns_);
+    open_finishing();
     open_elements();
-    body_.store_kept(text_);
+    body_.load_ahead(text_);
     close_elements();
     text_.close();
   }
 
+  void write_results() {
+    products_.take_over();
+    write_body();
+    send();
+  }
+
+  void write_stores() {
+    text_.line("// Stores wait behind what peers wait for.");
+    open_elements();
+    body_.store_kept(text_);
+    close_elements();
+  }
+
+  /// Loads what the next step finds in registers.
+  void load_next() {
+    const auto is_ahead = [&](const HeldLoad& load) {
+      return load.nest == index_ && load.from < 0;
+    };
+    if (std::ranges::none_of(loop_.held.loads, is_ahead)) return;
+    text_.line("// What the next step reads and nothing changes before it.");
+    text_.open("if (iteration + 1 < steps)");
+    text_.line("const long long following = iteration + 1;");
+    text_.open_block();
+    text_.line("const long long iteration = following;");
+    text_.lines(places_);
+    load_held([](const HeldLoad& load) { return load.from < 0; });
+    text_.close();
+    text_.close();
+  }
+
+  template <typename Which>
+  void load_held(const Which& which) {
+    open_finishing();
+    open_elements();
+    for (const HeldLoad& load : loop_.held.loads) {
+      if (load.nest == index_ && which(load)) body_.load_held(text_, load.load);
+    }
+    close_elements();
+    text_.close();
+  }
+
+  /// A warp without columns must not wait: nothing that it does would let a phase be the next one
+  /// only when it has seen it.
   void write_waits() {
+    if (program_.products.empty()) return;
+    const bool has_idle = nest_.warps * nest_.tiles_of_warp > nest_.unit_tiles;
+    if (has_idle) text_.open("if (unit_tile < {})", nest_.unit_tiles);
     for (size_t p = 0; p < program_.products.size(); ++p) {
       const CountedProduct& of = products_.product(p);
       const std::string name = of.name();
@@ -101,6 +193,7 @@ class CountedNestText {
           name, of.next_step ? "(iteration - 1)" : "iteration", of.bytes_of_use);
       if (of.next_step) text_.close();
     }
+    if (has_idle) text_.close();
   }
 
   void open_elements() {
@@ -172,7 +265,8 @@ class CountedNestText {
   /// Keeps the strips of a product that scatters for the block's own instructions.
   void keep(const CountedProduct& of, const CountedStore& store) {
     text_.open_block();
-    text_.line("unsigned* own = (unsigned*)&shared[{}];", of.operand_at);
+    text_.line("unsigned* own = (unsigned*)&shared[{} + iteration % 2 * {}];", of.operand_at,
+               of.operand_words);
     text_.line("#pragma unroll");
     text_.open("for (int tile = 0; tile < {}; ++tile)", nest_.tiles_of_warp);
     text_.open("if (unit_tile + tile < {})", nest_.unit_tiles);
@@ -234,6 +328,7 @@ class CountedNestText {
   const size_t index_;
   const CountedNest& nest_;
   const NestProgram& program_;
+  const std::string& places_;
   const int columns_;  ///< of a lane
   NestBody body_;
   TextWriter text_{1};
@@ -243,8 +338,30 @@ class CountedNestText {
 }  // namespace
 
 std::string counted_nest_text(const CountedLoop& loop, size_t nest, const NestProgram& program,
-                              const std::vector<Parameter>& parameters) {
-  return CountedNestText(loop, nest, program, parameters).write();
+                              const std::vector<Parameter>& parameters, const std::string& places) {
+  return CountedNestText(loop, nest, program, parameters, places).write();
+}
+
+void write_held_registers(TextWriter& text, const CountedLoop& loop) {
+  const auto declare = [&](const std::string& name, const CountedNest& nest) {
+    text.line("float {}[2][{}] = {{}};", name, 2 * nest.tiles_of_warp);
+  };
+  for (const HeldStore& store : loop.held.stores) declare(held_name(store), loop.nests[store.nest]);
+  for (const HeldLoad& load : loop.held.loads) {
+    if (load.from < 0) declare(held_name(loop.held, load), loop.nests[load.nest]);
+  }
+}
+
+bool has_beginning(const CountedLoop& loop, size_t nest) {
+  return std::ranges::any_of(loop.held.loads, [&](const HeldLoad& load) {
+    return load.nest == nest && load.before_first;
+  });
+}
+
+std::string counted_nest_beginning(const CountedLoop& loop, size_t nest, const NestProgram& program,
+                                   const std::vector<Parameter>& parameters,
+                                   const std::string& places) {
+  return CountedNestText(loop, nest, program, parameters, places).write_beginning();
 }
 
 }  // namespace graphc::core::cuda::internal

@@ -69,15 +69,19 @@ class LoopText {
           calls_, placement_,
           [&](const std::string& what, int64_t number) { add_number(what, number); }, before_);
     for (const ExchangedOperand& operand : placement_.exchanged) add_exchange(operand);
-    if (is_counted()) internal::write_counted_beginning(before_, *placement_.counted);
+    if (is_counted()) {
+      internal::write_counted_beginning(before_, *placement_.counted);
+      internal::write_held_registers(before_, *placement_.counted);
+    }
     steps.open("for (long long iteration = 0; iteration < steps; ++iteration)");
-    steps.line("const long long step = {};", loop_.reverse ? "steps - 1 - iteration" : "iteration");
+    steps.line("const long long step = {};", step_text_);
     for (size_t i = 0; i < nests_.size(); ++i) write_nest(steps, i);
     steps.close();
     for (const ResidentMatrix& matrix : placement_.resident)
       add_number(placement_.nests[matrix.nest].form.resident_name(matrix.product) + "_at",
                  matrix.offset);
     if (!is_streamed()) LoopContents(placement_, *ranges_, nests_, bases_).write(before_);
+    before_.lines(beginnings_.text());
     if (!placement_.exchanged.empty() || is_counted()) {
       before_.line("cluster_barrier();");
       // A block must not exit while others still write into its shared memory.
@@ -203,13 +207,13 @@ class LoopText {
     const LoopNest& nest = nests_[i];
     text.line("// {}", in_comment(nest.call->name));
     text.open_block();
+    if (is_counted()) {
+      write_counted(text, i);
+      return text.close();
+    }
     for (const Parameter& parameter : nest.parameters) bind(text, parameter, i);
     if (is_streamed()) {
       share_out(text, i);
-    } else if (is_counted()) {
-      ranges_->bring(text, i);
-      text.lines(
-          internal::counted_nest_text(*placement_.counted, i, *nest.program, nest.parameters));
     } else {
       ranges_->bring(text, i);
       bind_exchanges(text, i);
@@ -218,6 +222,24 @@ class LoopText {
     }
     text.close();
     write_end(text, i);
+  }
+
+  void write_counted(TextWriter& text, size_t i) {
+    const LoopNest& nest = nests_[i];
+    const CountedLoop& loop = *placement_.counted;
+    TextWriter places(1), bound(1);
+    places.line("const long long step = {};", step_text_);
+    for (const Parameter& parameter : nest.parameters) bind(bound, parameter, i);
+    places.lines(bound.text());
+    text.lines(bound.text());
+    ranges_->bring(text, i);
+    text.lines(internal::counted_nest_text(loop, i, *nest.program, nest.parameters, places.text()));
+    if (!internal::has_beginning(loop, i)) return;
+    beginnings_.open_block();
+    ranges_->bring(beginnings_, i);
+    beginnings_.lines(
+        internal::counted_nest_beginning(loop, i, *nest.program, nest.parameters, places.text()));
+    beginnings_.close();
   }
 
   /// Writes the end of a nest: a barrier of all blocks, or of the threads of a block.
@@ -348,13 +370,15 @@ class LoopText {
 
   const Plan& plan_;
   const LoopCall& loop_;
+  const char* const step_text_ = loop_.reverse ? "steps - 1 - iteration" : "iteration";
   LoopNests calls_;
   LoopPlacement placement_;
   Names names_;
   std::vector<LoopNest> nests_;
   std::map<std::string, std::string> bases_;  ///< by pointer, the parameter it comes from
   std::optional<OwnedRanges> ranges_;
-  TextWriter before_{1};  ///< code before the steps
+  TextWriter before_{1};      ///< code before the steps
+  TextWriter beginnings_{1};  ///< of it, what fills registers of counted loops
   std::vector<std::string> listed_;
   std::vector<LaunchValue> arguments_;
 };

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <bit>
 #include <set>
 
 #include "codegen/targets/cuda/loops/placer.h"
@@ -70,6 +71,10 @@ class Candidates {
       return;
     is_clusterable_ = true;
     add_groups(Placement::cluster, blocks);
+    // As many as run at a time, which may be no power of two.
+    const int64_t most = std::min(gpu_.clusters_at_a_time(blocks), rows_);
+    if (private_rows_ && !std::has_single_bit(uint64_t(most)))
+      add(Placement::cluster, most, blocks);
   }
 
   bool has_cluster() const {

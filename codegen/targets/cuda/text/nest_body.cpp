@@ -150,7 +150,7 @@ std::vector<size_t> NestBody::loads_of_elements() const {
   std::vector<size_t> loads;
   for (size_t i = 0; i < program_.body.size(); ++i) {
     const NestInstruction& in = program_.body[i];
-    if (levels_[i] == Level::element && in.kind == NestOp::load &&
+    if (levels_[i] == Level::element && in.kind == NestOp::load && !held_.contains(i) &&
         program_.operands[size_t(in.operand)].kind == OperandKind::load)
       loads.push_back(i);
   }
@@ -174,10 +174,22 @@ void NestBody::load_ahead(TextWriter& text) const {
   }
 }
 
+void NestBody::load_held(TextWriter& text, size_t load) const {
+  const NestInstruction& in = program_.body[load];
+  const DType dtype = program_.operands[size_t(in.operand)].dtype;
+  text.line("{}[at_row][at_column] = {};", held_.at(load),
+            converted(loaded_text(dtype, element(in.operand, in.part)), dtype, in.dtype));
+}
+
+void NestBody::hold_store(size_t store, std::string name, bool in_memory) {
+  kept_[store] = std::move(name);
+  if (!in_memory) not_stored_.insert(store);
+}
+
 void NestBody::declare_kept(TextWriter& text, int rows, int columns) {
   for (size_t i = 0; i < program_.body.size(); ++i) {
     const NestInstruction& in = program_.body[i];
-    if (in.kind != NestOp::store || levels_[i] != Level::element) continue;
+    if (in.kind != NestOp::store || levels_[i] != Level::element || kept_.contains(i)) continue;
     kept_[i] = names_.make("kept_" + name_of(ParameterKind::base, in.operand));
     text.line("{} {}[{}][{}] = {{}};",
               register_type_text(program_.operands[size_t(in.operand)].dtype), kept_[i], rows,
@@ -194,6 +206,7 @@ std::string NestBody::kept_name(int operand, int part) const {
 
 void NestBody::store_kept(TextWriter& text) const {
   for (const auto& [i, name] : kept_) {
+    if (not_stored_.contains(i)) continue;
     const NestInstruction& in = program_.body[i];
     const NestOperand& form = program_.operands[size_t(in.operand)];
     text.line("{}{} = {};", guard_of(form), element(in.operand, in.part),
@@ -205,6 +218,8 @@ void NestBody::write_load(TextWriter& text, size_t i) {
   const NestInstruction& in = program_.body[i];
   const NestOperand& form = program_.operands[size_t(in.operand)];
   const std::string name = name_of(ParameterKind::base, in.operand);
+  if (const auto held = held_.find(i); held != held_.end())
+    return define(text, i, "this_" + name, held->second + "[at_row][at_column]");
   if (const auto ahead = ahead_.find(i); ahead != ahead_.end())
     return define(text, i, "this_" + name, ahead->second + "[at_row][at_column]");
   if (form.kind == OperandKind::literal) {

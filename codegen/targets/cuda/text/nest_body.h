@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -49,7 +50,14 @@ class NestBody {
   /// Writes the instructions of a level. Loads are executed only where `when` holds: a thread
   /// without work must not read memory that another one writes.
   void write(TextWriter& text, Level level, const std::string& when = {});
-  /// Number of loads per element.
+  /// From now on a load of an element is what these registers hold for `at_row` and `at_column`.
+  void hold_load(size_t load, std::string name) { held_[load] = std::move(name); }
+  /// Loads it there.
+  void load_held(TextWriter& text, size_t load) const;
+  /// From now on a store of elements keeps its values in these registers; store_kept() leaves it
+  /// out unless it goes to memory too.
+  void hold_store(size_t store, std::string name, bool in_memory);
+  /// Number of loads per element that are not held.
   size_t element_loads() const { return loads_of_elements().size(); }
   /// From now on the loads of elements are in registers, for `rows` and `columns` of a thread.
   void declare_ahead(TextWriter& text, int rows, int columns);
@@ -93,7 +101,9 @@ class NestBody {
   std::vector<HandedOn> handed_on_;
   std::vector<std::string> values_;      ///< names of the instructions' values
   std::map<size_t, std::string> ahead_;  ///< by load: the registers that hold its value
+  std::map<size_t, std::string> held_;   ///< by load: registers of the caller that hold its value
   std::map<size_t, std::string> kept_;   ///< by store: the same
+  std::set<size_t> not_stored_;          ///< stores that memory does without
   std::string when_;
 };
 
