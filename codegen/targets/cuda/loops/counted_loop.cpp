@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
+#include <limits>
+#include <utility>
 
 #include "codegen/targets/cuda/loops/loop_exchange.h"
 #include "codegen/targets/cuda/loops/loop_placement.h"
@@ -20,8 +23,16 @@ constexpr int kMostCountedSums = 32;
 /// Registers of a lane for values that it keeps between nests and steps: what an LSTM's derivative
 /// has. With 28 a load of each of its steps is hidden by nothing.
 constexpr int kHeldRegisters = 32;
+/// Registers of a lane for weights, sums and such values, if shared memory has room for the other
+/// weights. With more, loops of LSTMs with peepholes and of GRUs of 256 and 512 units spill on
+/// sm_90a.
+constexpr int kKeptRegisters = 144;
 /// What an mbarrier counts in a phase (PTX ISA, "mbarrier").
 constexpr int64_t kMostCountedBytes = (1 << 20) - 1;
+
+bool is_access(const NestInstruction& in) {
+  return in.kind == NestOp::load || in.kind == NestOp::store;
+}
 
 int rounded_quotient(int64_t count, int64_t of) { return int((count + of - 1) / of); }
 
@@ -68,7 +79,11 @@ class CountedPlanning {
         return fmt::format("%{} is ordered by no exchange before what follows it", name_of(i));
     }
     find_lanes(exchanges);
-    return lay_out();
+    loop_.index_type = has_near_elements() ? "int" : "long long";
+    // Fewer weights are in registers if the others have room in shared memory.
+    if (lay_out(std::min(kWeightRegisters, kKeptRegisters - kept_beside_weights())).empty())
+      return {};
+    return lay_out(kWeightRegisters);
   }
 
   /// Finds what lanes share with none, and where the warps of a block have to meet.
@@ -81,15 +96,34 @@ class CountedPlanning {
                           loop_.nests[i] == loop_.nests[0];
     }
     loop_.meets.assign(count, !loop_.same_lanes);
+    loop_.postpones.assign(count, false);
     if (!loop_.same_lanes) return;
     for (const CountedProduct& product : loop_.products) {
       size_t last = 0;
       for (const CountedStore& store : product.stores) last = std::max(last, store.store.nest);
       if (product.scatters) loop_.meets[last] = true;
     }
+    if (loop_.row_tiles > 1) return;
     const int words = 4 * loop_.nests[0].tiles_of_warp;
-    if (loop_.row_tiles == 1)
-      loop_.held = find_held_values(nests_, exchanges, kHeldRegisters / words);
+    loop_.held = find_held_values(nests_, exchanges, kHeldRegisters / words);
+    for (size_t i = 0; i + 1 < count; ++i) loop_.postpones[i] = is_ahead_of_memory(i + 1);
+  }
+
+  /// Whether a nest sends partial sums alone, and needs nothing of memory before that.
+  bool is_ahead_of_memory(size_t i) const {
+    const NestProgram& program = nests_.program(i);
+    for (size_t in = 0; in < program.body.size(); ++in) {
+      const NestInstruction& instruction = program.body[in];
+      const bool loads = instruction.kind == NestOp::load &&
+                         program.operands[size_t(instruction.operand)].kind == OperandKind::load;
+      if (loads && !loop_.held.holds(i, in)) return false;
+    }
+    bool scatters = false;
+    for (const CountedProduct& product : loop_.products) {
+      if (product.nest == i && !product.scatters) return false;
+      scatters |= product.nest == i;
+    }
+    return scatters;
   }
 
   std::string add_nest(size_t i) {
@@ -165,9 +199,35 @@ class CountedPlanning {
     added.bytes_of_use = added.scatters ? scattered : gathered;
   }
 
+  /// Whether 31 bits count the elements from an operand's first one in a step to its last.
+  bool has_near_elements() const {
+    for (size_t i = 0; i < nests_.nests.size(); ++i) {
+      const NestCall& call = *nests_.nests[i];
+      for (size_t operand = 0; operand < call.operands.size(); ++operand) {
+        const CallOperand& of = call.operands[operand];
+        int64_t parts = 1;
+        for (const NestInstruction& in : nests_.program(i).body) {
+          if (in.operand == int(operand) && is_access(in))
+            parts = std::max<int64_t>(parts, in.part + 1);
+        }
+        const int64_t bytes = std::abs(of.row) * call.rows + std::abs(of.part) * parts +
+                              std::max<int64_t>(std::abs(of.column), 8) * call.unit;
+        if (bytes > std::numeric_limits<int32_t>::max()) return false;
+      }
+    }
+    return true;
+  }
+
+  /// Registers of a lane for the sums of a product and for what it keeps between nests and steps.
+  int kept_beside_weights() const {
+    int sums = 0;
+    for (const CountedProduct& product : loop_.products)
+      sums = std::max(sums, (product.has_pieces() ? 4 : 2) * product.words_of_step);
+    return sums + loop_.held.values() * 4 * loop_.nests[0].tiles_of_warp;
+  }
+
   /// Right fragments go to registers as far as there are any, and then to shared memory.
-  std::string lay_out() {
-    int registers = kWeightRegisters;
+  std::string lay_out(int registers) {
     loop_.words = 4 * int64_t(loop_.products.size());
     for (CountedProduct& product : loop_.products) {
       product.in_registers = std::min(product.steps_of_warp, registers / product.words_of_step);
@@ -214,6 +274,8 @@ int CountedProduct::words_of_send(const CountedStore& store) const {
                                                store.first_strip % 2 == 0 && store.parts % 2 == 0);
   return whole ? 4 : 2;
 }
+
+bool CountedProduct::has_pieces() const { return steps_of_warp > kPiece / terms_of_step; }
 
 std::string CountedProduct::name() const { return fmt::format("{}_{}", nest, product); }
 

@@ -25,6 +25,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "codegen/targets/cuda/loops/counted_memory.h"
@@ -84,6 +85,8 @@ struct CountedProduct {
   int strips_of_step() const { return terms_of_step / kUnits; }
   /// Loads of 16 bytes of a lane for the right fragments of a step.
   int loads_of_step() const { return (words_of_step + 3) / 4; }
+  /// Whether sums have more than one piece (product_text.h), so that a lane has two of each.
+  bool has_pieces() const;
   /// Words that a lane hands on at a time: those of a fragment, or half of them where another lane
   /// has the other half.
   int words_of_send(const CountedStore& store) const;
@@ -100,8 +103,15 @@ struct CountedLoop {
   bool same_lanes = false;  ///< a lane has the same elements in every nest
   std::vector<bool> meets;  ///< by nest: whether the warps of a block meet at its end
   HeldValues held;          ///< only with same_lanes and one tile of rows
-  int64_t words = 0;        ///< in all
-  double beside_us = 0;     ///< time_beside_products()
+  /// By nest: whether its stores to memory, and its loads a step ahead, wait until the next nest
+  /// has multiplied and sent its partial sums; then these stand inside the text of the next nest,
+  /// which stands inside its own. Only with same_lanes and one tile of rows.
+  std::vector<bool> postpones;
+  /// The type of rows, columns and strides: `int` where elements of a step are that near each
+  /// other, since 64 bits are two registers.
+  std::string_view index_type = "int";
+  int64_t words = 0;     ///< in all
+  double beside_us = 0;  ///< time_beside_products()
 
   /// Bytes that the lanes of a block load from shared memory for a product in a step.
   double loaded_bytes(const CountedProduct& product) const;

@@ -263,6 +263,15 @@ class Holding {
 
 }  // namespace
 
+int HeldValues::values() const {
+  return int(stores.size()) + int(std::ranges::count(loads, -1, &HeldLoad::from));
+}
+
+bool HeldValues::holds(size_t nest, size_t load) const {
+  return std::ranges::any_of(
+      loads, [&](const HeldLoad& each) { return each.nest == nest && each.load == load; });
+}
+
 HeldValues find_held_values(const LoopNests& nests, const std::vector<Exchange>& exchanges,
                             int most) {
   return Holding(nests, exchanges, most).find();

@@ -34,7 +34,10 @@ struct HeldValues {
   std::vector<HeldStore> stores;
   std::vector<HeldLoad> loads;
 
-  bool empty() const { return loads.empty(); }
+  /// How many values of an element are in registers.
+  int values() const;
+  /// Whether a load reads registers.
+  bool holds(size_t nest, size_t load) const;
 };
 
 /// Finds them for a loop in which a lane has the same elements in every nest and whose rows are

@@ -2,6 +2,7 @@
 // The nests of a counted loop (counted_loop.h). All of them assign elements to lanes in the same
 // way: that of the results of mma.sync.
 #include <algorithm>
+#include <utility>
 
 #include "codegen/targets/cuda/loops/counted_product.h"
 #include "codegen/targets/cuda/loops/counted_text.h"
@@ -42,7 +43,9 @@ class CountedNestText {
     }
   }
 
-  const std::string& write() {
+  /// `postponed` is that of counted_nest_text().
+  const std::string& write(std::string& postponed) {
+    before_ = std::exchange(postponed, {});
     text_.line(
         "// A lane has rows group and group + 8 of a tile, and columns 2 in_group and 2 "
         "in_group + 1 of");
@@ -54,6 +57,7 @@ class CountedNestText {
     } else {
       write_tiles();
     }
+    postponed = after_.text();
     return text_.text();
   }
 
@@ -80,8 +84,8 @@ class CountedNestText {
   void write_lanes() {
     text_.line("const int unit_tile = {};", unit_tile_text(nest_));
     if (nest_.splits() > 1) text_.line("const int split = warp / {};", nest_.warps);
-    text_.line("const long long first_column = column_begin + unit_tile * {} + in_group * 2;",
-               kUnits);
+    text_.line("const {0} first_column = ({0})column_begin + unit_tile * {1} + in_group * 2;",
+               loop_.index_type, kUnits);
   }
 
   void write_tiles() {
@@ -106,22 +110,23 @@ class CountedNestText {
   void write_only_tile() {
     write_loads();
     products_.scatter();
+    text_.lines(before_);
     write_waits();
     products_.gather();
     body_.declare_kept(text_, 2, columns_);
     open_finishing();
     write_results();
+    text_.close();
     // Other lanes may read what goes to memory, or nobody waits for it.
     const bool meets = loop_.meets[index_];
-    if (meets && loop_.same_lanes) {
-      text_.close();
-      text_.line("__syncthreads();");
-      open_finishing();
-    }
+    if (meets && loop_.same_lanes) text_.line("__syncthreads();");
+    if (loop_.postpones[index_]) std::swap(text_, after_);
+    open_finishing();
     write_stores();
     text_.close();
     if (meets && !loop_.same_lanes) text_.line("__syncthreads();");
     load_next();
+    if (loop_.postpones[index_]) std::swap(text_, after_);
   }
 
   /// Loads what depends on no exchange before it is waited for.
@@ -196,18 +201,22 @@ class CountedNestText {
     if (has_idle) text_.close();
   }
 
+  void open_row() {
+    text_.line("const {0} row = ({0})row_begin + row_tile * {1} + at_row * 8 + group;",
+               loop_.index_type, kTileRows);
+    text_.open("if (row < row_end)");
+  }
   void open_elements() {
     text_.line("#pragma unroll");
     text_.open("for (int at_row = 0; at_row < 2; ++at_row)");
-    text_.line("const long long row = row_begin + row_tile * {} + at_row * 8 + group;", kTileRows);
-    text_.open("if (row < row_end)");
+    open_row();
     open_columns();
   }
   void open_columns() {
     text_.line("#pragma unroll");
     text_.open("for (int at_column = 0; at_column < {}; ++at_column)", columns_);
-    text_.line("const long long column = first_column + at_column / 2 * {} + at_column % 2;",
-               kUnits);
+    text_.line("const {} column = first_column + at_column / 2 * {} + at_column % 2;",
+               loop_.index_type, kUnits);
     text_.open("if (column < column_end)");
   }
   void close_elements() {
@@ -217,8 +226,7 @@ class CountedNestText {
   void write_body() {
     text_.line("#pragma unroll");
     text_.open("for (int at_row = 0; at_row < 2; ++at_row)");
-    text_.line("const long long row = row_begin + row_tile * {} + at_row * 8 + group;", kTileRows);
-    text_.open("if (row < row_end)");
+    open_row();
     const std::string when = "first_column < column_end";
     body_.write(text_, Level::once, when);
     body_.write(text_, Level::row, when);
@@ -332,14 +340,17 @@ class CountedNestText {
   const int columns_;  ///< of a lane
   NestBody body_;
   TextWriter text_{1};
+  TextWriter after_{1};  ///< what it postpones
+  std::string before_;   ///< what the nest before postpones
   CountedProductText products_;
 };
 
 }  // namespace
 
 std::string counted_nest_text(const CountedLoop& loop, size_t nest, const NestProgram& program,
-                              const std::vector<Parameter>& parameters, const std::string& places) {
-  return CountedNestText(loop, nest, program, parameters, places).write();
+                              const std::vector<Parameter>& parameters, const std::string& places,
+                              std::string& postponed) {
+  return CountedNestText(loop, nest, program, parameters, places).write(postponed);
 }
 
 void write_held_registers(TextWriter& text, const CountedLoop& loop) {

@@ -129,7 +129,7 @@ void CountedProductText::multiply(size_t p, std::string_view into) {
   const CountedProduct& of = product(p);
   const std::string name = of.name();
   const int parts = program_.products[p].parts, columns = 2 * of.lanes.tiles_of_warp;
-  const bool pieces = of.steps_of_warp > steps_of_piece(of);
+  const bool pieces = of.has_pieces();
   text_.line("// {} by {}: terms in the order of those who made them.",
              body_.name_of(ParameterKind::left, int(p)),
              body_.name_of(ParameterKind::right, int(p)));

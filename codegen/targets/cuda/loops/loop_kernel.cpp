@@ -19,8 +19,6 @@ namespace graphc::core::cuda {
 namespace {
 
 constexpr unsigned kLoopThreads = 256;
-constexpr std::string_view kCountedComment =
-    "Each block owns columns of its cluster's rows; blocks count what they receive of each other";
 /// Static shared memory of a block of a streamed loop.
 constexpr int64_t kSharedOfLoop = 48 << 10;
 /// More blocks than any GPU runs at a time; the actual number is known when the kernel is loaded.
@@ -110,8 +108,7 @@ class LoopText {
              : internal::store_to_all_text(placement_.cluster(),
                                            register_type_text(placement_.dtype))) +
         (is_counted() ? internal::counted_functions(*placement_.counted) : std::string()) +
-        fmt::format("// {}, all steps. {}.\n", in_comment(loop_.name),
-                    is_counted() ? kCountedComment : comment_of(placement_.placement)) +
+        fmt::format("// {}, all steps. {}.\n", in_comment(loop_.name), placement_.comment()) +
         fmt::format("extern \"C\" __global__ void __launch_bounds__({}, 1) {}({}) {{\n",
                     kLoopThreads, name, fmt::join(listed_, ",")) +
         text + "}\n";
@@ -209,7 +206,11 @@ class LoopText {
     text.open_block();
     if (is_counted()) {
       write_counted(text, i);
-      return text.close();
+      // A nest whose end is in the next one is closed behind it.
+      ++open_nests_;
+      if (placement_.counted->postpones[i]) return;
+      for (; open_nests_ > 0; --open_nests_) text.close();
+      return;
     }
     for (const Parameter& parameter : nest.parameters) bind(text, parameter, i);
     if (is_streamed()) {
@@ -217,7 +218,7 @@ class LoopText {
     } else {
       ranges_->bring(text, i);
       bind_exchanges(text, i);
-      set_threads(text, threads_of(i));
+      set_threads(text, placement_.threads_of(i, *nest.program, nest.grid, kLoopThreads));
       write_body(text, nest, placement_.nests[i].form);
     }
     text.close();
@@ -233,7 +234,8 @@ class LoopText {
     places.lines(bound.text());
     text.lines(bound.text());
     ranges_->bring(text, i);
-    text.lines(internal::counted_nest_text(loop, i, *nest.program, nest.parameters, places.text()));
+    text.lines(internal::counted_nest_text(loop, i, *nest.program, nest.parameters, places.text(),
+                                           postponed_));
     if (!internal::has_beginning(loop, i)) return;
     beginnings_.open_block();
     ranges_->bring(beginnings_, i);
@@ -252,20 +254,6 @@ class LoopText {
                       : fmt::format("arrived + row_group * {}, barriers * (unsigned)column_groups",
                                     kBarrierWords);
     text.line("if (!block_barrier({}, stuck, loop_number, patience)) return;", who);
-  }
-
-  std::pair<unsigned, unsigned> threads_of(size_t i) const {
-    const LoopNest& nest = nests_[i];
-    const NestShare& share = placement_.nests[i];
-    if (nest.program->kind == NestKind::tiles) {
-      const ProductTile tile = product_tile(*nest.program, share.form);
-      return {unsigned(tile.across), unsigned(tile.down)};
-    }
-    if (share.owner == Owner::row || nest.program->kind == NestKind::column_wise)
-      return {nest.grid.threads[0], nest.grid.threads[1]};
-    unsigned across = 1;
-    while (across < kLoopThreads && across < share.columns_of_block) across *= 2;
-    return {across, kLoopThreads / across};
   }
 
   static void write_body(TextWriter& text, const LoopNest& nest, const NestForm& form) {
@@ -315,8 +303,16 @@ class LoopText {
         return text.line("const long long {} = {};", parameter.name, name);
       }
       default:
-        add_fixed(parameter.type, parameter.name, {KernelArgument::Kind::number, number, {}});
+        add_fixed(is_index(parameter) ? placement_.counted->index_type : parameter.type,
+                  parameter.name, {KernelArgument::Kind::number, number, {}});
     }
+  }
+
+  /// Whether it is a stride of an operand's elements in a step of a counted loop.
+  bool is_index(const Parameter& parameter) const {
+    return is_counted() &&
+           (parameter.kind == ParameterKind::row || parameter.kind == ParameterKind::part ||
+            parameter.kind == ParameterKind::column);
   }
 
   /// Whether it is a matrix that is in shared memory during the steps.
@@ -377,6 +373,8 @@ class LoopText {
   std::vector<LoopNest> nests_;
   std::map<std::string, std::string> bases_;  ///< by pointer, the parameter it comes from
   std::optional<OwnedRanges> ranges_;
+  std::string postponed_;     ///< of the nest before, in a counted loop
+  int open_nests_ = 0;        ///< nests before whose text is not closed yet
   TextWriter before_{1};      ///< code before the steps
   TextWriter beginnings_{1};  ///< of it, what fills registers of counted loops
   std::vector<std::string> listed_;

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "codegen/targets/cuda/loops/placer.h"
+#include "codegen/targets/cuda/text/product_text.h"
 #include "ir/error.h"
 
 namespace graphc::core::cuda {
@@ -101,8 +102,6 @@ class Candidates {
   std::vector<LoopPlacement> found_;
 };
 
-}  // namespace
-
 std::string_view comment_of(Placement placement) {
   switch (placement) {
     case Placement::streamed:
@@ -117,6 +116,28 @@ std::string_view comment_of(Placement placement) {
       return "Each block takes one row through all steps";
   }
   return "";
+}
+
+}  // namespace
+
+std::string_view LoopPlacement::comment() const {
+  if (counted == nullptr) return comment_of(placement);
+  return "Each block owns columns of its cluster's rows; blocks count what they receive of each "
+         "other";
+}
+
+std::pair<unsigned, unsigned> LoopPlacement::threads_of(size_t nest, const NestProgram& program,
+                                                        const Grid& grid, unsigned threads) const {
+  const NestShare& share = nests[nest];
+  if (program.kind == NestKind::tiles) {
+    const ProductTile tile = product_tile(program, share.form);
+    return {unsigned(tile.across), unsigned(tile.down)};
+  }
+  if (share.owner == Owner::row || program.kind == NestKind::column_wise)
+    return {grid.threads[0], grid.threads[1]};
+  unsigned across = 1;
+  while (across < threads && across < share.columns_of_block) across *= 2;
+  return {across, threads / across};
 }
 
 bool LoopPlacement::stores_after_barriers() const {
