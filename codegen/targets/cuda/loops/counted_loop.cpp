@@ -139,6 +139,7 @@ class CountedPlanning {
     nest.warps = std::min(int(std::bit_ceil(unsigned(nest.unit_tiles))), kCountedWarps);
     nest.tiles_of_warp = rounded_quotient(nest.unit_tiles, nest.warps);
     loop_.nests.push_back(nest);
+    loop_.pairs.push_back(find_pairs(nests_, i, share.columns_of_block));
     loop_.row_tiles =
         std::max(loop_.row_tiles, rounded_quotient(placement_.rows_of_block(call.rows), kTileRows));
     return {};

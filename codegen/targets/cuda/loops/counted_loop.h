@@ -100,7 +100,8 @@ struct CountedLoop {
   int blocks = 1;     ///< of a cluster
   std::vector<CountedNest> nests;
   std::vector<CountedProduct> products;
-  bool same_lanes = false;  ///< a lane has the same elements in every nest
+  std::vector<std::vector<size_t>> pairs;  ///< by nest: find_pairs()
+  bool same_lanes = false;                 ///< a lane has the same elements in every nest
   std::vector<bool> meets;  ///< by nest: whether the warps of a block meet at its end
   HeldValues held;          ///< only with same_lanes and one tile of rows
   /// By nest: whether its stores to memory, and its loads a step ahead, wait until the next nest

@@ -18,6 +18,28 @@ bool is_written(const NestOperand& operand) {
          operand.kind != OperandKind::literal;
 }
 
+/// The place of a load or store of a nest, in bytes.
+MovingPlace place_of_access(const LoopNests& nests, size_t nest, const NestInstruction& in) {
+  const CallOperand& of = nests.nests[nest]->operands[size_t(in.operand)];
+  MovingPlace place = moving_place(of.address, nests);
+  place.base.offset += in.part * of.part;
+  return place;
+}
+
+/// Whether the elements of an access begin at multiples of so many bytes in every row and step.
+bool is_aligned(const LoopNests& nests, size_t nest, const NestInstruction& in, int64_t bytes) {
+  const MovingPlace place = place_of_access(nests, nest, in);
+  const auto begins = [&](const BufferPlace& at) {
+    const Buffer& buffer = nests.plan->buffers[size_t(at.buffer)];
+    return ((buffer.place == Place::arena ? buffer.offset : 0) + at.offset) % bytes == 0;
+  };
+  // A carry's first place is the same for all parts but for their stride.
+  const CallOperand& of = nests.nests[nest]->operands[size_t(in.operand)];
+  return begins(place.base) && place.step % bytes == 0 && place.slot % bytes == 0 &&
+         of.row % bytes == 0 && (in.part * of.part) % bytes == 0 &&
+         (!place.first || begins(*place.first));
+}
+
 class Holding {
  public:
   Holding(const LoopNests& nests, const std::vector<Exchange>& exchanges, int most)
@@ -48,9 +70,7 @@ class Holding {
     return nests_.nests[nest]->operands[size_t(body(nest)[in].operand)];
   }
   MovingPlace place_of(size_t nest, size_t in) const {
-    MovingPlace place = moving_place(call_of(nest, in).address, nests_);
-    place.base.offset += body(nest)[in].part * call_of(nest, in).part;
-    return place;
+    return place_of_access(nests_, nest, body(nest)[in]);
   }
 
   /// Whether it accesses an element of its own for each row and column.
@@ -262,6 +282,27 @@ class Holding {
 };
 
 }  // namespace
+
+std::vector<size_t> find_pairs(const LoopNests& nests, size_t nest, int64_t units_of_block) {
+  const NestProgram& program = nests.program(nest);
+  std::vector<size_t> pairs;
+  if (nests.nests[nest]->unit % 2 != 0 || units_of_block % 2 != 0) return pairs;
+  const std::vector<Level> levels = levels_of(program);
+  for (size_t i = 0; i < program.body.size(); ++i) {
+    const NestInstruction& in = program.body[i];
+    if ((in.kind != NestOp::load && in.kind != NestOp::store) || levels[i] != Level::element)
+      continue;
+    const NestOperand& form = program.operands[size_t(in.operand)];
+    const bool is_access = form.kind == OperandKind::load || form.kind == OperandKind::store;
+    const bool has_type = form.dtype == DType::f32 || form.dtype == DType::bf16;
+    const bool is_as_stored = in.kind == NestOp::store || in.dtype == form.dtype;
+    if (is_access && has_type && is_as_stored && form.by_row &&
+        form.column == ColumnStep::contiguous &&
+        is_aligned(nests, nest, in, 2 * size_of(form.dtype)))
+      pairs.push_back(i);
+  }
+  return pairs;
+}
 
 int HeldValues::values() const {
   return int(stores.size()) + int(std::ranges::count(loads, -1, &HeldLoad::from));

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "codegen/targets/cuda/loops/loop_barriers.h"
@@ -39,6 +40,11 @@ struct HeldValues {
   /// Whether a load reads registers.
   bool holds(size_t nest, size_t load) const;
 };
+
+/// The loads and stores of a nest's elements that lanes do for two columns at a time, those of a
+/// column with an even number and the next one: memory has all of them, aligned. `units_of_block`
+/// is the number of columns that a block owns.
+std::vector<size_t> find_pairs(const LoopNests& nests, size_t nest, int64_t units_of_block);
 
 /// Finds them for a loop in which a lane has the same elements in every nest and whose rows are
 /// private. `exchanges` are those of all of its products; at most so many values of an element.

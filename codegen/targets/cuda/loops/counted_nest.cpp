@@ -35,6 +35,7 @@ class CountedNestText {
                 return fmt::format("sums_{}[{}][at_row][at_column]", product, part);
               }),
         products_(loop, nest, program, body_, text_) {
+    body_.pair(loop.pairs[nest]);
     for (const HeldLoad& load : loop.held.loads) {
       if (load.nest == nest) body_.hold_load(load.load, held_name(loop.held, load));
     }
@@ -134,9 +135,7 @@ class CountedNestText {
     if (program_.products.empty() || body_.element_loads() == 0) return;
     body_.declare_ahead(text_, 2, columns_);
     open_finishing();
-    open_elements();
-    body_.load_ahead(text_);
-    close_elements();
+    each_access([&](TextWriter& text, Columns columns) { body_.load_ahead(text, columns); });
     text_.close();
   }
 
@@ -148,9 +147,7 @@ class CountedNestText {
 
   void write_stores() {
     text_.line("// Stores wait behind what peers wait for.");
-    open_elements();
-    body_.store_kept(text_);
-    close_elements();
+    each_access([&](TextWriter& text, Columns columns) { body_.store_kept(text, columns); });
   }
 
   /// Loads what the next step finds in registers.
@@ -173,11 +170,11 @@ class CountedNestText {
   template <typename Which>
   void load_held(const Which& which) {
     open_finishing();
-    open_elements();
-    for (const HeldLoad& load : loop_.held.loads) {
-      if (load.nest == index_ && which(load)) body_.load_held(text_, load.load);
-    }
-    close_elements();
+    each_access([&](TextWriter& text, Columns columns) {
+      for (const HeldLoad& load : loop_.held.loads) {
+        if (load.nest == index_ && which(load)) body_.load_held(text, load.load, columns);
+      }
+    });
     text_.close();
   }
 
@@ -211,6 +208,27 @@ class CountedNestText {
     text_.open("for (int at_row = 0; at_row < 2; ++at_row)");
     open_row();
     open_columns();
+  }
+  /// Writes accesses to memory of two columns, then those of one.
+  template <typename Write>
+  void each_access(const Write& write) {
+    for (const Columns columns : {Columns::two, Columns::one}) {
+      TextWriter accesses(1);
+      write(accesses, columns);
+      if (accesses.text().empty()) continue;
+      columns == Columns::two ? open_pairs() : open_elements();
+      text_.lines(accesses.text());
+      close_elements();
+    }
+  }
+  void open_pairs() {
+    text_.line("#pragma unroll");
+    text_.open("for (int at_row = 0; at_row < 2; ++at_row)");
+    open_row();
+    text_.line("#pragma unroll");
+    text_.open("for (int at_column = 0; at_column < {}; at_column += 2)", columns_);
+    text_.line("const {} column = first_column + at_column / 2 * {};", loop_.index_type, kUnits);
+    text_.open("if (column < column_end)");
   }
   void open_columns() {
     text_.line("#pragma unroll");

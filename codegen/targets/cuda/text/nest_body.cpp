@@ -165,19 +165,23 @@ void NestBody::declare_ahead(TextWriter& text, int rows, int columns) {
   }
 }
 
-void NestBody::load_ahead(TextWriter& text) const {
-  for (const auto& [i, name] : ahead_) {
-    const NestInstruction& in = program_.body[i];
-    const DType dtype = program_.operands[size_t(in.operand)].dtype;
-    text.line("{}[at_row][at_column] = {};", name,
-              converted(loaded_text(dtype, element(in.operand, in.part)), dtype, in.dtype));
-  }
+void NestBody::load_ahead(TextWriter& text, Columns columns) const {
+  for (const auto& [i, name] : ahead_) load_into(text, i, name, columns);
 }
 
-void NestBody::load_held(TextWriter& text, size_t load) const {
+void NestBody::load_held(TextWriter& text, size_t load, Columns columns) const {
+  load_into(text, load, held_.at(load), columns);
+}
+
+void NestBody::load_into(TextWriter& text, size_t load, const std::string& name,
+                         Columns columns) const {
+  if (!is_of(load, columns)) return;
   const NestInstruction& in = program_.body[load];
   const DType dtype = program_.operands[size_t(in.operand)].dtype;
-  text.line("{}[at_row][at_column] = {};", held_.at(load),
+  if (columns == Columns::two)
+    return text.line("load_{}pair(&{}[at_row][at_column], &{});",
+                     dtype == DType::bf16 ? "bf16_" : "", name, element(in.operand, in.part));
+  text.line("{}[at_row][at_column] = {};", name,
             converted(loaded_text(dtype, element(in.operand, in.part)), dtype, in.dtype));
 }
 
@@ -204,11 +208,19 @@ std::string NestBody::kept_name(int operand, int part) const {
   return {};
 }
 
-void NestBody::store_kept(TextWriter& text) const {
+void NestBody::store_kept(TextWriter& text, Columns columns) const {
   for (const auto& [i, name] : kept_) {
-    if (not_stored_.contains(i)) continue;
+    if (not_stored_.contains(i) || !is_of(i, columns)) continue;
     const NestInstruction& in = program_.body[i];
     const NestOperand& form = program_.operands[size_t(in.operand)];
+    if (columns == Columns::two) {
+      const std::string both =
+          fmt::format("{0}[at_row][at_column], {0}[at_row][at_column + 1]", name);
+      const bool rounds = form.dtype == DType::bf16;
+      text.line("store_{}pair(&{}, {});", rounds ? "bf16_" : "", element(in.operand, in.part),
+                rounds ? fmt::format("bf16_pair({})", both) : both);
+      continue;
+    }
     text.line("{}{} = {};", guard_of(form), element(in.operand, in.part),
               stored_text(form.dtype, name + "[at_row][at_column]"));
   }
