@@ -271,6 +271,43 @@ TEST(EmulatorAssembly, ConversionsRoundAsTheyAreSpecified) {
             (std::vector<unsigned>{0x3c00c000, 0x7bff7c00, 0x00010000, 0x00028400, 0x3c003c02}));
 }
 
+/// What a kernel says that moves two numbers, `first` numbers behind the array's begin, to where
+/// as many are before its end.
+std::string moved(bool by_words, int first, std::vector<float>& found) {
+  const std::string pair =
+      "float x, y;\n"
+      "asm volatile(\"ld.global.v2.f32 {%0, %1}, [%2];\" : \"=f\"(x), \"=f\"(y) : \"l\"(in + "
+      "first) "
+      ": \"memory\");\n"
+      "asm volatile(\"st.global.v2.f32 [%0], {%1, %2};\" : : \"l\"(out + 6 - first), \"f\"(x), "
+      "\"f\"(y) : \"memory\");";
+  const std::string words =
+      "unsigned x;\n"
+      "asm volatile(\"ld.global.u32 %0, [%1];\" : \"=r\"(x) : \"l\"(in + first) : \"memory\");\n"
+      "asm volatile(\"st.global.u32 [%0], %1;\" : : \"l\"(out + 7 - first), \"r\"(x) : "
+      "\"memory\");";
+  const Module module(
+      kernel_text("const float* in, float* out, int first", by_words ? words : pair));
+  DeviceMemory memory;
+  Array<float> in(memory, "in", {0, 1, 2, 3, 4, 5, 6, 7}), out(memory, "out", 8);
+  std::string message = message_of(
+      [&] { run_kernel(module, launch_of(1, 1), memory, in.data(), out.data(), first); });
+  found = out.values();
+  return message;
+}
+
+TEST(EmulatorAssembly, PairsOfNumbersAreAlignedAndInside) {
+  std::vector<float> found;
+  EXPECT_EQ(moved(false, 2, found), "");
+  EXPECT_EQ(found[4], 2);
+  EXPECT_EQ(found[5], 3);
+  EXPECT_EQ(moved(true, 3, found), "");
+  EXPECT_EQ(found[4], 3);
+  EXPECT_THAT(moved(false, 3, found), HasSubstr("read of 8 bytes that is not aligned: at byte 12"));
+  EXPECT_THAT(moved(false, 8, found), HasSubstr("read of 8 bytes past the end of 'in'"));
+  EXPECT_THAT(moved(false, -2, found), HasSubstr("read of 8 bytes outside any allocation"));
+}
+
 /// What a kernel of this many threads says.
 std::string fault_of(const std::string& body, unsigned threads) {
   const Module module(kernel_text("float* out", body));

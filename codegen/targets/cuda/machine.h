@@ -49,11 +49,14 @@ struct Gpu {
   double memory_latency_us = 0.6;  ///< of a load from the second-level cache that nothing hides
   double barrier_us = 1.3;         ///< a barrier of all blocks
   double cluster_barrier_us = 0.35;  ///< a barrier of the blocks of a cluster
-  /// Until all blocks of a cluster have what each sent to all, for each block, and the time of a
-  /// step beside its exchange and its loads from shared memory: waits, the cell, the block's
-  /// barriers. Fitted to programs by hand on an H200 (0.73 us for the exchange alone of 16 clusters
-  /// of eight blocks, two rounds; 3.4 and 3.1 us for a step of 16 rows of an LSTM of 512 units).
-  double exchange_block_us = 0.05, counted_step_us = 1.8;
+  /// Counted exchanges (loops/counted_loop.h): until all blocks of a cluster have what each sent to
+  /// all, for each block; and of a step beside its exchange and its loads from shared memory: its
+  /// waits, for each element of a lane in a nest, and for each time that the warps of a block meet.
+  /// Fitted to programs by hand on an H200 that hold carries and weights in registers: 0.73 us for
+  /// the exchange alone of 16 clusters of eight blocks in two rounds, 2.77 and 3.7 us a step of an
+  /// LSTM of 512 units with it; of 16 blocks 3.6 and 3.7.
+  double exchange_block_us = 0.05, counted_step_us = 0.4, counted_element_us = 0.08,
+         block_barrier_us = 0.03;
   /// How many clusters run at a time whose blocks take a multiprocessor each, by the logarithm of
   /// their size; 0: unknown. A cluster lies within a part of the chip, so that fewer fit than
   /// multiprocessors would suffice for. Those of 8 and 16 were measured on an H200; those of 2 and

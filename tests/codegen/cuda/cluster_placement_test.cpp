@@ -236,7 +236,7 @@ TEST_F(Clusters, TheDeviceIsAskedHowManyRunAtATime) {
   };
   // Of another number of multiprocessors, so that no other test knows it.
   setenv("GRAPHC_MOCK_MULTIPROCESSORS", "131", 1);
-  EXPECT_EQ(clusters("16"), "8 clusters of 8; ");
+  EXPECT_EQ(clusters("16"), "15 clusters of 8; ");
   EXPECT_EQ(clusters("16"), "16 clusters of 8; 16 clusters of 8; ");
   EXPECT_EQ(clusters("4"), "");
 }

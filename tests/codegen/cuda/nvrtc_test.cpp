@@ -186,6 +186,20 @@ TEST(NvrtcClusters, CompilesTheirLoops) {
   expect_compiled(texts, "sm_90a");
 }
 
+/// Loops that count what they exchange and fill the registers of their lanes: at the sizes of W1.
+TEST(NvrtcClusters, CompilesLoopsThatFillTheRegisters) {
+  if (!cuda::nvrtc_present()) GTEST_SKIP() << "needs libnvrtc: " << cuda::nvrtc_library().why_not;
+  KernelTexts texts;
+  for (const char* cell : {"lstm", "gru"})
+    add_kernels(wide_layer({cell, 5, 128, 512}, Derivatives::with), "sm_90a", "fused", texts,
+                Precision::bf16, cuda::Placement::cluster);
+  std::erase_if(texts, [](const auto& text) {
+    return text.first.find("await_bytes(counter") == std::string::npos;
+  });
+  ASSERT_EQ(texts.size(), 4u);
+  expect_compiled(texts, "sm_90a");
+}
+
 std::string name_of(const ::testing::TestParamInfo<std::string>& architecture) {
   return architecture.param;
 }

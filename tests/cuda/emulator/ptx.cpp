@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 
+#include "tests/cuda/emulator/access.h"
 #include "tests/cuda/emulator/grid.h"
 #include "tests/cuda/emulator/lanes.h"
 
@@ -63,12 +64,53 @@ void fence_of_gpu(Warp& warp, const Instruction&, uint32_t lanes) {
   each_lane_in_order(lanes, [&](uint32_t lane) { warp.grid->fence(warp, lane); });
 }
 
+/// Two words side by side, from memory aligned for both.
+void load_pair(Warp& warp, const Instruction& i, uint32_t lanes) {
+  const uint64_t* address = warp.slot<uint64_t>(i.b);
+  each_lane_in_order(lanes, [&](uint32_t lane) {
+    const auto both = read_value<uint64_t>(warp, i, lane, address[lane]);
+    warp.slot<uint32_t>(i.result)[lane] = uint32_t(both);
+    warp.slot<uint32_t>(i.result + register_bytes)[lane] = uint32_t(both >> 32);
+  });
+}
+
+void load_word(Warp& warp, const Instruction& i, uint32_t lanes) {
+  const uint64_t* address = warp.slot<uint64_t>(i.b);
+  uint32_t* result = warp.slot<uint32_t>(i.result);
+  each_lane_in_order(lanes, [&](uint32_t lane) {
+    result[lane] = read_value<uint32_t>(warp, i, lane, address[lane]);
+  });
+}
+
+/// st.global: an address, and words.
+void store_pair(Warp& warp, const Instruction& i, uint32_t lanes) {
+  const uint64_t* address = warp.slot<uint64_t>(i.result);
+  const uint32_t* first = warp.slot<uint32_t>(i.c - register_bytes);
+  const uint32_t* second = warp.slot<uint32_t>(i.c);
+  each_lane_in_order(lanes, [&](uint32_t lane) {
+    write_value<uint64_t>(warp, i, lane, address[lane], uint64_t(second[lane]) << 32 | first[lane]);
+  });
+}
+
+void store_word(Warp& warp, const Instruction& i, uint32_t lanes) {
+  const uint64_t* address = warp.slot<uint64_t>(i.result);
+  const uint32_t* word = warp.slot<uint32_t>(i.c);
+  each_lane_in_order(lanes, [&](uint32_t lane) {
+    write_value<uint32_t>(warp, i, lane, address[lane], word[lane]);
+  });
+}
+
 void no_operation(Warp&, const Instruction&, uint32_t) {}
 
 constexpr PtxGroup of_product[] = {{'f', 4, true}, {'r', 4, true}, {'r', 2, true}, {'f', 4, true}};
 constexpr PtxGroup of_conversion[] = {{'r'}, {'f'}};
 constexpr PtxGroup of_pair[] = {{'r'}, {'f'}, {'f'}};
 constexpr PtxGroup of_mapping[] = {{'l'}, {'l'}, {'r'}};
+
+constexpr PtxGroup of_global_pair_load[] = {{'f', 2, true}, {'l', 1, false, true}};
+constexpr PtxGroup of_global_word_load[] = {{'r'}, {'l', 1, false, true}};
+constexpr PtxGroup of_global_pair_store[] = {{'l', 1, false, true}, {'f', 2, true}};
+constexpr PtxGroup of_global_word_store[] = {{'l', 1, false, true}, {'r'}};
 
 constexpr PtxInstruction table[] = {
     {"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", of_product, multiply_tf32,
@@ -81,6 +123,12 @@ constexpr PtxInstruction table[] = {
     {"cvt.rn.bf16x2.f32", of_pair, to_pair<bf16_of>},
     {"cvt.rn.f16x2.f32", of_pair, to_pair<f16_of>},
     {"mapa.u64", of_mapping, map_shared_rank},
+    {"ld.global.v2.f32", of_global_pair_load, load_pair, Control::plain, true},
+    {"ld.global.u32", of_global_word_load, load_word, Control::plain, true},
+    {"st.global.v2.f32", of_global_pair_store, store_pair, Control::plain, true,
+     PtxInstruction::Result::none},
+    {"st.global.u32", of_global_word_store, store_word, Control::plain, true,
+     PtxInstruction::Result::none},
     {"fence.acq_rel.gpu", {}, fence_of_gpu, Control::plain, true},
     {"barrier.cluster.arrive.release", {}, no_operation, Control::cluster_arrive, true},
     {"barrier.cluster.wait.acquire", {}, no_operation, Control::cluster_wait, true},

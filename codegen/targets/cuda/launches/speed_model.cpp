@@ -235,10 +235,8 @@ class Prediction {
         time.barriers *
         (placement.placement == Placement::cluster ? gpu.cluster_barrier_us : gpu.barrier_us);
     if (placement.counted != nullptr) {
-      const double exchange = gpu.exchange_block_us * double(placement.column_groups) *
-                              double(placement.counted->products.size());
-      time.latency_us += (gpu.counted_step_us + exchange) * all;
-      time.busy_us += (gpu.counted_step_us + exchange) * all;
+      time.latency_us += placement.counted->beside_us * all;
+      time.busy_us += placement.counted->beside_us * all;
     }
   }
 

@@ -49,7 +49,7 @@ class Counting {
     }
     for (size_t i = 0; i < call_.products.size(); ++i) product(i, left[i], right[i]);
     // The wait for the operands of the body; a counted exchange takes longer
-    // (Gpu::counted_step_us).
+    // (CountedLoop::beside_us).
     if (!is_counted()) work_.waits += 1;
     return work_;
   }

@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
+#include <limits>
+#include <utility>
 
 #include "codegen/targets/cuda/loops/loop_exchange.h"
 #include "codegen/targets/cuda/loops/loop_placement.h"
@@ -17,8 +20,19 @@ namespace {
 constexpr int kWeightRegisters = 112;
 /// Sums of a lane for a tile of rows, of one product; as many again where a sum has pieces.
 constexpr int kMostCountedSums = 32;
+/// Registers of a lane for values that it keeps between nests and steps: what an LSTM's derivative
+/// has. With 28 a load of each of its steps is hidden by nothing.
+constexpr int kHeldRegisters = 32;
+/// Registers of a lane for weights, sums and such values, if shared memory has room for the other
+/// weights. With more, loops of LSTMs with peepholes and of GRUs of 256 and 512 units spill on
+/// sm_90a.
+constexpr int kKeptRegisters = 144;
 /// What an mbarrier counts in a phase (PTX ISA, "mbarrier").
 constexpr int64_t kMostCountedBytes = (1 << 20) - 1;
+
+bool is_access(const NestInstruction& in) {
+  return in.kind == NestOp::load || in.kind == NestOp::store;
+}
 
 int rounded_quotient(int64_t count, int64_t of) { return int((count + of - 1) / of); }
 
@@ -64,7 +78,52 @@ class CountedPlanning {
       if (barriers[i])
         return fmt::format("%{} is ordered by no exchange before what follows it", name_of(i));
     }
-    return lay_out();
+    find_lanes(exchanges);
+    loop_.index_type = has_near_elements() ? "int" : "long long";
+    // Fewer weights are in registers if the others have room in shared memory.
+    if (lay_out(std::min(kWeightRegisters, kKeptRegisters - kept_beside_weights())).empty())
+      return {};
+    return lay_out(kWeightRegisters);
+  }
+
+  /// Finds what lanes share with none, and where the warps of a block have to meet.
+  void find_lanes(const std::vector<Exchange>& exchanges) {
+    const size_t count = nests_.nests.size();
+    loop_.same_lanes = nests_.loop->private_rows;
+    for (size_t i = 0; i < count; ++i) {
+      loop_.same_lanes &= nests_.nests[i]->rows == nests_.nests[0]->rows &&
+                          nests_.nests[i]->unit == nests_.nests[0]->unit &&
+                          loop_.nests[i] == loop_.nests[0];
+    }
+    loop_.meets.assign(count, !loop_.same_lanes);
+    loop_.postpones.assign(count, false);
+    if (!loop_.same_lanes) return;
+    for (const CountedProduct& product : loop_.products) {
+      size_t last = 0;
+      for (const CountedStore& store : product.stores) last = std::max(last, store.store.nest);
+      if (product.scatters) loop_.meets[last] = true;
+    }
+    if (loop_.row_tiles > 1) return;
+    const int words = 4 * loop_.nests[0].tiles_of_warp;
+    loop_.held = find_held_values(nests_, exchanges, kHeldRegisters / words);
+    for (size_t i = 0; i + 1 < count; ++i) loop_.postpones[i] = is_ahead_of_memory(i + 1);
+  }
+
+  /// Whether a nest sends partial sums alone, and needs nothing of memory before that.
+  bool is_ahead_of_memory(size_t i) const {
+    const NestProgram& program = nests_.program(i);
+    for (size_t in = 0; in < program.body.size(); ++in) {
+      const NestInstruction& instruction = program.body[in];
+      const bool loads = instruction.kind == NestOp::load &&
+                         program.operands[size_t(instruction.operand)].kind == OperandKind::load;
+      if (loads && !loop_.held.holds(i, in)) return false;
+    }
+    bool scatters = false;
+    for (const CountedProduct& product : loop_.products) {
+      if (product.nest == i && !product.scatters) return false;
+      scatters |= product.nest == i;
+    }
+    return scatters;
   }
 
   std::string add_nest(size_t i) {
@@ -80,6 +139,7 @@ class CountedPlanning {
     nest.warps = std::min(int(std::bit_ceil(unsigned(nest.unit_tiles))), kCountedWarps);
     nest.tiles_of_warp = rounded_quotient(nest.unit_tiles, nest.warps);
     loop_.nests.push_back(nest);
+    loop_.pairs.push_back(find_pairs(nests_, i, share.columns_of_block));
     loop_.row_tiles =
         std::max(loop_.row_tiles, rounded_quotient(placement_.rows_of_block(call.rows), kTileRows));
     return {};
@@ -140,16 +200,42 @@ class CountedPlanning {
     added.bytes_of_use = added.scatters ? scattered : gathered;
   }
 
+  /// Whether 31 bits count the elements from an operand's first one in a step to its last.
+  bool has_near_elements() const {
+    for (size_t i = 0; i < nests_.nests.size(); ++i) {
+      const NestCall& call = *nests_.nests[i];
+      for (size_t operand = 0; operand < call.operands.size(); ++operand) {
+        const CallOperand& of = call.operands[operand];
+        int64_t parts = 1;
+        for (const NestInstruction& in : nests_.program(i).body) {
+          if (in.operand == int(operand) && is_access(in))
+            parts = std::max<int64_t>(parts, in.part + 1);
+        }
+        const int64_t bytes = std::abs(of.row) * call.rows + std::abs(of.part) * parts +
+                              std::max<int64_t>(std::abs(of.column), 8) * call.unit;
+        if (bytes > std::numeric_limits<int32_t>::max()) return false;
+      }
+    }
+    return true;
+  }
+
+  /// Registers of a lane for the sums of a product and for what it keeps between nests and steps.
+  int kept_beside_weights() const {
+    int sums = 0;
+    for (const CountedProduct& product : loop_.products)
+      sums = std::max(sums, (product.has_pieces() ? 4 : 2) * product.words_of_step);
+    return sums + loop_.held.values() * 4 * loop_.nests[0].tiles_of_warp;
+  }
+
   /// Right fragments go to registers as far as there are any, and then to shared memory.
-  std::string lay_out() {
-    int registers = kWeightRegisters;
+  std::string lay_out(int registers) {
     loop_.words = 4 * int64_t(loop_.products.size());
     for (CountedProduct& product : loop_.products) {
       product.in_registers = std::min(product.steps_of_warp, registers / product.words_of_step);
       registers -= product.in_registers * product.words_of_step;
       product.operand_words = int64_t{loop_.row_tiles} * product.steps * 128;
       product.operand_at = loop_.words;
-      loop_.words += (product.scatters ? 1 : 2) * product.operand_words;
+      loop_.words += 2 * product.operand_words;
       product.inbox_at = loop_.words;
       product.inbox_words = product.scatters ? product.bytes_of_use / 4 : 0;
       loop_.words += 2 * product.inbox_words;
@@ -159,10 +245,10 @@ class CountedPlanning {
                               product.loads_of_step() * 128;
       loop_.words += product.weights_words;
     }
-    // The nests use the same memory for the sums of splits, one after the other.
+    // Nests whose warps meet in between use the same memory for the sums of splits.
     const int64_t sums_at = loop_.words;
     for (size_t i = 0; i < loop_.nests.size(); ++i) {
-      int64_t at = sums_at;
+      int64_t at = loop_.same_lanes ? loop_.words : sums_at;
       for (CountedProduct& product : loop_.products) {
         if (product.nest != i || product.lanes.splits() == 1) continue;
         product.sums_at = at;
@@ -190,6 +276,8 @@ int CountedProduct::words_of_send(const CountedStore& store) const {
   return whole ? 4 : 2;
 }
 
+bool CountedProduct::has_pieces() const { return steps_of_warp > kPiece / terms_of_step; }
+
 std::string CountedProduct::name() const { return fmt::format("{}_{}", nest, product); }
 
 double CountedLoop::loaded_bytes(const CountedProduct& product) const {
@@ -200,6 +288,26 @@ double CountedLoop::loaded_bytes(const CountedProduct& product) const {
       double(row_tiles) * (product.steps_of_warp - product.in_registers) * product.loads_of_step();
   const double lanes = 32.0 * kCountedWarps;
   return 16 * lanes * (left + right) + (product.scatters ? double(product.bytes_of_use) : 0);
+}
+
+double CountedLoop::time_beside_products(const LoopNests& loop, const Gpu& gpu) const {
+  double us =
+      gpu.counted_step_us + gpu.exchange_block_us * double(blocks) * double(products.size());
+  for (size_t i = 0; i < nests.size(); ++i) {
+    const NestProgram& program = loop.program(i);
+    us += gpu.counted_element_us * 4 * double(row_tiles * nests[i].tiles_of_warp);
+    us += gpu.block_barrier_us * (double(meets[i]) + double(nests[i].splits() > 1));
+    const auto loads = std::ranges::count_if(program.body, [&](const NestInstruction& in) {
+      if (in.kind != NestOp::load) return false;
+      const NestOperand& operand = program.operands[size_t(in.operand)];
+      return operand.kind == OperandKind::load && operand.column != ColumnStep::none;
+    });
+    const auto held_ones =
+        std::ranges::count_if(held.loads, [&](const HeldLoad& each) { return each.nest == i; });
+    // Loads of a nest with products are hidden by the wait for its operands.
+    if (program.products.empty() && loads > held_ones) us += gpu.memory_latency_us;
+  }
+  return us;
 }
 
 size_t CountedLoop::number_of(size_t nest, size_t product) const {

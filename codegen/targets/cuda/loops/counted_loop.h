@@ -25,12 +25,15 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "codegen/targets/cuda/loops/counted_memory.h"
 #include "codegen/targets/cuda/loops/loop_barriers.h"
 
 namespace graphc::core::cuda {
 
+struct Gpu;
 struct LoopPlacement;
 
 /// Rows of a tile, and columns of a unit tile or terms of a strip.
@@ -72,8 +75,7 @@ struct CountedProduct {
   int steps_of_warp = 0;  ///< of those, of a split
   int in_registers = 0;   ///< of those, whose right fragments stay in registers; the first ones
   int words_of_step = 0;  ///< of a lane's right fragments for a step
-  /// In shared memory; of one of the two copies, or of the only one of what a block keeps to
-  /// itself.
+  /// In shared memory; of one of the two copies.
   int64_t operand_at = 0, operand_words = 0;
   int64_t inbox_at = 0, inbox_words = 0;      ///< partial sums; of one of the two copies
   int64_t weights_at = 0, weights_words = 0;  ///< right fragments that are in no registers
@@ -83,6 +85,8 @@ struct CountedProduct {
   int strips_of_step() const { return terms_of_step / kUnits; }
   /// Loads of 16 bytes of a lane for the right fragments of a step.
   int loads_of_step() const { return (words_of_step + 3) / 4; }
+  /// Whether sums have more than one piece (product_text.h), so that a lane has two of each.
+  bool has_pieces() const;
   /// Words that a lane hands on at a time: those of a fragment, or half of them where another lane
   /// has the other half.
   int words_of_send(const CountedStore& store) const;
@@ -96,10 +100,25 @@ struct CountedLoop {
   int blocks = 1;     ///< of a cluster
   std::vector<CountedNest> nests;
   std::vector<CountedProduct> products;
-  int64_t words = 0;  ///< in all
+  std::vector<std::vector<size_t>> pairs;  ///< by nest: find_pairs()
+  bool same_lanes = false;                 ///< a lane has the same elements in every nest
+  std::vector<bool> meets;  ///< by nest: whether the warps of a block meet at its end
+  HeldValues held;          ///< only with same_lanes and one tile of rows
+  /// By nest: whether its stores to memory, and its loads a step ahead, wait until the next nest
+  /// has multiplied and sent its partial sums; then these stand inside the text of the next nest,
+  /// which stands inside its own. Only with same_lanes and one tile of rows.
+  std::vector<bool> postpones;
+  /// The type of rows, columns and strides: `int` where elements of a step are that near each
+  /// other, since 64 bits are two registers.
+  std::string_view index_type = "int";
+  int64_t words = 0;     ///< in all
+  double beside_us = 0;  ///< time_beside_products()
 
   /// Bytes that the lanes of a block load from shared memory for a product in a step.
   double loaded_bytes(const CountedProduct& product) const;
+  /// The time of a step beside its products: exchanges, waits, elements, and loads that nothing
+  /// hides.
+  double time_beside_products(const LoopNests& loop, const Gpu& gpu) const;
   /// The number of a nest's product among `products`.
   size_t number_of(size_t nest, size_t product) const;
 };

@@ -2,6 +2,7 @@
 // The nests of a counted loop (counted_loop.h). All of them assign elements to lanes in the same
 // way: that of the results of mma.sync.
 #include <algorithm>
+#include <utility>
 
 #include "codegen/targets/cuda/loops/counted_product.h"
 #include "codegen/targets/cuda/loops/counted_text.h"
@@ -10,44 +11,64 @@
 namespace graphc::core::cuda::internal {
 namespace {
 
+std::string held_name(const HeldStore& store) {
+  return fmt::format("held_{}_{}", store.nest, store.store);
+}
+/// Registers of a store, or of the load itself.
+std::string held_name(const HeldValues& held, const HeldLoad& load) {
+  return load.from >= 0 ? held_name(held.stores[size_t(load.from)])
+                        : fmt::format("held_{}_{}", load.nest, load.load);
+}
+
 class CountedNestText {
  public:
   CountedNestText(const CountedLoop& loop, size_t nest, const NestProgram& program,
-                  const std::vector<Parameter>& parameters)
+                  const std::vector<Parameter>& parameters, const std::string& places)
       : loop_(loop),
         index_(nest),
         nest_(loop.nests[nest]),
         program_(program),
+        places_(places),
         columns_(2 * nest_.tiles_of_warp),
         body_(program, parameters,
               [](int product, int part) {
                 return fmt::format("sums_{}[{}][at_row][at_column]", product, part);
               }),
-        products_(loop, nest, program, body_, text_) {}
+        products_(loop, nest, program, body_, text_) {
+    body_.pair(loop.pairs[nest]);
+    for (const HeldLoad& load : loop.held.loads) {
+      if (load.nest == nest) body_.hold_load(load.load, held_name(loop.held, load));
+    }
+    for (const HeldStore& store : loop.held.stores) {
+      if (store.nest == nest) body_.hold_store(store.store, held_name(store), store.in_memory);
+    }
+  }
 
-  const std::string& write() {
+  /// `postponed` is that of counted_nest_text().
+  const std::string& write(std::string& postponed) {
+    before_ = std::exchange(postponed, {});
     text_.line(
         "// A lane has rows group and group + 8 of a tile, and columns 2 in_group and 2 "
         "in_group + 1 of");
     text_.line("// {} unit {}.", nest_.tiles_of_warp, nest_.tiles_of_warp == 1 ? "tile" : "tiles");
-    text_.line("const int unit_tile = {};", unit_tile_text(nest_));
-    if (nest_.splits() > 1) text_.line("const int split = warp / {};", nest_.warps);
-    text_.line("const long long first_column = column_begin + unit_tile * {} + in_group * 2;",
-               kUnits);
+    write_lanes();
     if (loop_.row_tiles == 1) {
       text_.line("const int row_tile = 0;");
-      write_tile();
+      write_only_tile();
     } else {
-      if (products_.scatters()) {
-        open_row_tiles();
-        products_.scatter();
-        text_.close();
-      }
-      write_waits();
-      open_row_tiles();
-      write_tile();
-      text_.close();
+      write_tiles();
     }
+    postponed = after_.text();
+    return text_.text();
+  }
+
+  /// Loads what the first step finds in registers.
+  const std::string& write_beginning() {
+    text_.line("const long long iteration = 0;");
+    text_.lines(places_);
+    write_lanes();
+    text_.line("const int row_tile = 0;");
+    load_held([](const HeldLoad& load) { return load.before_first; });
     return text_.text();
   }
 
@@ -61,35 +82,108 @@ class CountedNestText {
     text_.open("if ({})", products_.finishes());
   }
 
-  void write_tile() {
-    // What depends on no exchange is loaded before it is waited for.
-    const bool ahead = !program_.products.empty() && body_.element_loads() > 0;
-    if (ahead) {
-      body_.declare_ahead(text_, 2, columns_);
-      open_finishing();
-      open_elements();
-      body_.load_ahead(text_);
-      close_elements();
+  void write_lanes() {
+    text_.line("const int unit_tile = {};", unit_tile_text(nest_));
+    if (nest_.splits() > 1) text_.line("const int split = warp / {};", nest_.warps);
+    text_.line("const {0} first_column = ({0})column_begin + unit_tile * {1} + in_group * 2;",
+               loop_.index_type, kUnits);
+  }
+
+  void write_tiles() {
+    if (products_.scatters()) {
+      open_row_tiles();
+      products_.scatter();
       text_.close();
     }
-    if (loop_.row_tiles == 1) {
-      products_.scatter();
-      write_waits();
-    }
+    write_waits();
+    open_row_tiles();
+    write_loads();
     products_.gather();
-    open_finishing();
-    products_.take_over();
     body_.declare_kept(text_, 2, columns_);
-    write_body();
-    send();
-    text_.line("// Stores wait behind what peers wait for.");
-    open_elements();
-    body_.store_kept(text_);
-    close_elements();
+    open_finishing();
+    write_results();
+    write_stores();
+    text_.close();
+    text_.close();
+    if (loop_.meets[index_]) text_.line("__syncthreads();");
+  }
+
+  void write_only_tile() {
+    write_loads();
+    products_.scatter();
+    text_.lines(before_);
+    write_waits();
+    products_.gather();
+    body_.declare_kept(text_, 2, columns_);
+    open_finishing();
+    write_results();
+    text_.close();
+    // Other lanes may read what goes to memory, or nobody waits for it.
+    const bool meets = loop_.meets[index_];
+    if (meets && loop_.same_lanes) text_.line("__syncthreads();");
+    if (loop_.postpones[index_]) std::swap(text_, after_);
+    open_finishing();
+    write_stores();
+    text_.close();
+    if (meets && !loop_.same_lanes) text_.line("__syncthreads();");
+    load_next();
+    if (loop_.postpones[index_]) std::swap(text_, after_);
+  }
+
+  /// Loads what depends on no exchange before it is waited for.
+  void write_loads() {
+    if (program_.products.empty() || body_.element_loads() == 0) return;
+    body_.declare_ahead(text_, 2, columns_);
+    open_finishing();
+    each_access([&](TextWriter& text, Columns columns) { body_.load_ahead(text, columns); });
     text_.close();
   }
 
+  void write_results() {
+    products_.take_over();
+    write_body();
+    send();
+  }
+
+  void write_stores() {
+    text_.line("// Stores wait behind what peers wait for.");
+    each_access([&](TextWriter& text, Columns columns) { body_.store_kept(text, columns); });
+  }
+
+  /// Loads what the next step finds in registers.
+  void load_next() {
+    const auto is_ahead = [&](const HeldLoad& load) {
+      return load.nest == index_ && load.from < 0;
+    };
+    if (std::ranges::none_of(loop_.held.loads, is_ahead)) return;
+    text_.line("// What the next step reads and nothing changes before it.");
+    text_.open("if (iteration + 1 < steps)");
+    text_.line("const long long following = iteration + 1;");
+    text_.open_block();
+    text_.line("const long long iteration = following;");
+    text_.lines(places_);
+    load_held([](const HeldLoad& load) { return load.from < 0; });
+    text_.close();
+    text_.close();
+  }
+
+  template <typename Which>
+  void load_held(const Which& which) {
+    open_finishing();
+    each_access([&](TextWriter& text, Columns columns) {
+      for (const HeldLoad& load : loop_.held.loads) {
+        if (load.nest == index_ && which(load)) body_.load_held(text, load.load, columns);
+      }
+    });
+    text_.close();
+  }
+
+  /// A warp without columns must not wait: nothing that it does would let a phase be the next one
+  /// only when it has seen it.
   void write_waits() {
+    if (program_.products.empty()) return;
+    const bool has_idle = nest_.warps * nest_.tiles_of_warp > nest_.unit_tiles;
+    if (has_idle) text_.open("if (unit_tile < {})", nest_.unit_tiles);
     for (size_t p = 0; p < program_.products.size(); ++p) {
       const CountedProduct& of = products_.product(p);
       const std::string name = of.name();
@@ -101,20 +195,46 @@ class CountedNestText {
           name, of.next_step ? "(iteration - 1)" : "iteration", of.bytes_of_use);
       if (of.next_step) text_.close();
     }
+    if (has_idle) text_.close();
   }
 
+  void open_row() {
+    text_.line("const {0} row = ({0})row_begin + row_tile * {1} + at_row * 8 + group;",
+               loop_.index_type, kTileRows);
+    text_.open("if (row < row_end)");
+  }
   void open_elements() {
     text_.line("#pragma unroll");
     text_.open("for (int at_row = 0; at_row < 2; ++at_row)");
-    text_.line("const long long row = row_begin + row_tile * {} + at_row * 8 + group;", kTileRows);
-    text_.open("if (row < row_end)");
+    open_row();
     open_columns();
+  }
+  /// Writes accesses to memory of two columns, then those of one.
+  template <typename Write>
+  void each_access(const Write& write) {
+    for (const Columns columns : {Columns::two, Columns::one}) {
+      TextWriter accesses(1);
+      write(accesses, columns);
+      if (accesses.text().empty()) continue;
+      columns == Columns::two ? open_pairs() : open_elements();
+      text_.lines(accesses.text());
+      close_elements();
+    }
+  }
+  void open_pairs() {
+    text_.line("#pragma unroll");
+    text_.open("for (int at_row = 0; at_row < 2; ++at_row)");
+    open_row();
+    text_.line("#pragma unroll");
+    text_.open("for (int at_column = 0; at_column < {}; at_column += 2)", columns_);
+    text_.line("const {} column = first_column + at_column / 2 * {};", loop_.index_type, kUnits);
+    text_.open("if (column < column_end)");
   }
   void open_columns() {
     text_.line("#pragma unroll");
     text_.open("for (int at_column = 0; at_column < {}; ++at_column)", columns_);
-    text_.line("const long long column = first_column + at_column / 2 * {} + at_column % 2;",
-               kUnits);
+    text_.line("const {} column = first_column + at_column / 2 * {} + at_column % 2;",
+               loop_.index_type, kUnits);
     text_.open("if (column < column_end)");
   }
   void close_elements() {
@@ -124,8 +244,7 @@ class CountedNestText {
   void write_body() {
     text_.line("#pragma unroll");
     text_.open("for (int at_row = 0; at_row < 2; ++at_row)");
-    text_.line("const long long row = row_begin + row_tile * {} + at_row * 8 + group;", kTileRows);
-    text_.open("if (row < row_end)");
+    open_row();
     const std::string when = "first_column < column_end";
     body_.write(text_, Level::once, when);
     body_.write(text_, Level::row, when);
@@ -172,7 +291,8 @@ class CountedNestText {
   /// Keeps the strips of a product that scatters for the block's own instructions.
   void keep(const CountedProduct& of, const CountedStore& store) {
     text_.open_block();
-    text_.line("unsigned* own = (unsigned*)&shared[{}];", of.operand_at);
+    text_.line("unsigned* own = (unsigned*)&shared[{} + iteration % 2 * {}];", of.operand_at,
+               of.operand_words);
     text_.line("#pragma unroll");
     text_.open("for (int tile = 0; tile < {}; ++tile)", nest_.tiles_of_warp);
     text_.open("if (unit_tile + tile < {})", nest_.unit_tiles);
@@ -234,17 +354,43 @@ class CountedNestText {
   const size_t index_;
   const CountedNest& nest_;
   const NestProgram& program_;
+  const std::string& places_;
   const int columns_;  ///< of a lane
   NestBody body_;
   TextWriter text_{1};
+  TextWriter after_{1};  ///< what it postpones
+  std::string before_;   ///< what the nest before postpones
   CountedProductText products_;
 };
 
 }  // namespace
 
 std::string counted_nest_text(const CountedLoop& loop, size_t nest, const NestProgram& program,
-                              const std::vector<Parameter>& parameters) {
-  return CountedNestText(loop, nest, program, parameters).write();
+                              const std::vector<Parameter>& parameters, const std::string& places,
+                              std::string& postponed) {
+  return CountedNestText(loop, nest, program, parameters, places).write(postponed);
+}
+
+void write_held_registers(TextWriter& text, const CountedLoop& loop) {
+  const auto declare = [&](const std::string& name, const CountedNest& nest) {
+    text.line("float {}[2][{}] = {{}};", name, 2 * nest.tiles_of_warp);
+  };
+  for (const HeldStore& store : loop.held.stores) declare(held_name(store), loop.nests[store.nest]);
+  for (const HeldLoad& load : loop.held.loads) {
+    if (load.from < 0) declare(held_name(loop.held, load), loop.nests[load.nest]);
+  }
+}
+
+bool has_beginning(const CountedLoop& loop, size_t nest) {
+  return std::ranges::any_of(loop.held.loads, [&](const HeldLoad& load) {
+    return load.nest == nest && load.before_first;
+  });
+}
+
+std::string counted_nest_beginning(const CountedLoop& loop, size_t nest, const NestProgram& program,
+                                   const std::vector<Parameter>& parameters,
+                                   const std::string& places) {
+  return CountedNestText(loop, nest, program, parameters, places).write_beginning();
 }
 
 }  // namespace graphc::core::cuda::internal

@@ -42,12 +42,6 @@ bool CountedProductText::scatters() const {
   return false;
 }
 
-/// The offset of this step's copy, with a plus before it; empty where there is one copy.
-std::string CountedProductText::copy_text(const CountedProduct& of, int64_t words) const {
-  return of.scatters && words == of.operand_words
-             ? std::string()
-             : fmt::format(" + (unsigned)(iteration % 2) * {}u", 4 * words);
-}
 /// The place in the inbox of the sums of a block for a unit tile and part, in bytes.
 std::string CountedProductText::inbox_place(size_t p, std::string_view from, std::string_view tile,
                                             std::string_view part) const {
@@ -135,7 +129,7 @@ void CountedProductText::multiply(size_t p, std::string_view into) {
   const CountedProduct& of = product(p);
   const std::string name = of.name();
   const int parts = program_.products[p].parts, columns = 2 * of.lanes.tiles_of_warp;
-  const bool pieces = of.steps_of_warp > steps_of_piece(of);
+  const bool pieces = of.has_pieces();
   text_.line("// {} by {}: terms in the order of those who made them.",
              body_.name_of(ParameterKind::left, int(p)),
              body_.name_of(ParameterKind::right, int(p)));
@@ -147,7 +141,8 @@ void CountedProductText::multiply(size_t p, std::string_view into) {
   else
     text_.open_block();
   if (pieces) text_.line("float piece[{}][2][{}] = {{}};", parts, columns);
-  text_.line("const unsigned operand = operand_{}{};", name, copy_text(of, of.operand_words));
+  text_.line("const unsigned operand = operand_{} + (unsigned)(iteration % 2) * {}u;", name,
+             4 * of.operand_words);
   const auto steps = [&](int begin, int end) {
     text_.open("for (int at = {}; at < {}; ++at)", begin, end);
     step(p, begin, pieces ? "piece" : fmt::format("{}_{}", into, p));
@@ -253,14 +248,15 @@ void CountedProductText::instruction(Factors factors, const std::string& sums,
 }
 
 /// Where the sums of a split for a tile of rows lie until the warp takes them that finishes it.
-/// Two tiles of rows have places of their own: who writes there has met who read there last.
+/// They alternate between two places: who writes there has met who read there last.
 std::string CountedProductText::handed_place(size_t p, std::string_view split) const {
   const CountedProduct& of = product(p);
   const int of_warp = of.words_of_step / 2 * 4;
   return fmt::format(
-      "shared[{5} + ((row_tile % 2 * {0} + {1} * {2} + warp % {2}) * {3} + (at_part * 2 + "
+      "shared[{5} + (({6} % 2 * {0} + {1} * {2} + warp % {2}) * {3} + (at_part * 2 + "
       "at_row) * {4} + at_column) * 32 + lane]",
-      kCountedWarps, split, nest_.warps, of_warp, columns_, of.sums_at);
+      kCountedWarps, split, nest_.warps, of_warp, columns_, of.sums_at,
+      loop_.row_tiles % 2 == 0 ? "row_tile" : "(iteration + row_tile)");
 }
 
 void CountedProductText::hand_over() {

@@ -55,7 +55,6 @@ class CountedProductText {
   void take_over(size_t p);
   void take_scattered(size_t p);
   void scatter(size_t p);
-  std::string copy_text(const CountedProduct& of, int64_t words) const;
   std::string inbox_place(size_t p, std::string_view from, std::string_view tile,
                           std::string_view part) const;
 

@@ -289,8 +289,7 @@ void write_left_fragments(TextWriter& text, const CountedProduct& product,
   const NestProduct& of = program.products[product.product];
   text.line("unsigned* copies = (unsigned*)&shared[{}];", product.operand_at);
   if (!product.next_step) {
-    text.open("for (int at = threadIdx.x; at < {}; at += 256)",
-              (product.scatters ? 1 : 2) * product.operand_words);
+    text.open("for (int at = threadIdx.x; at < {}; at += 256)", 2 * product.operand_words);
     text.line("copies[at] = 0u;");
     return text.close();
   }

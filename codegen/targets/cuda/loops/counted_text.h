@@ -35,9 +35,22 @@ void write_left_fragments(TextWriter& text, const CountedProduct& product,
                           const NestProgram& program, const std::vector<Parameter>& parameters);
 
 /// The body of a nest, for the block's elements: waits for the left operands of its products,
-/// multiplies, computes, hands on and stores. In scope are `iteration`, the nest's ranges and
-/// parameters.
+/// multiplies, computes, hands on and stores; the warps of the block meet at its end if they must.
+/// In scope are `iteration`, the nest's ranges and parameters. `places` is text that brings `step`
+/// and the nest's parameters into scope, given `iteration`. `postponed` has what the nest before
+/// postpones (CountedLoop::postpones), whose scope is around this one; what this nest postpones
+/// replaces it.
 std::string counted_nest_text(const CountedLoop& loop, size_t nest, const NestProgram& program,
-                              const std::vector<Parameter>& parameters);
+                              const std::vector<Parameter>& parameters, const std::string& places,
+                              std::string& postponed);
+
+/// Declares the registers for what lanes keep between nests and steps.
+void write_held_registers(TextWriter& text, const CountedLoop& loop);
+/// Whether a nest reads values from registers in the first step.
+bool has_beginning(const CountedLoop& loop, size_t nest);
+/// Fills these registers before the first step. In scope are the nest's ranges.
+std::string counted_nest_beginning(const CountedLoop& loop, size_t nest, const NestProgram& program,
+                                   const std::vector<Parameter>& parameters,
+                                   const std::string& places);
 
 }  // namespace graphc::core::cuda::internal

@@ -6,19 +6,10 @@
 #include <set>
 #include <utility>
 
+#include "codegen/targets/cuda/loops/loop_reach.h"
+
 namespace graphc::core::cuda {
 namespace {
-
-/// Bytes of a buffer that an access may touch over all steps.
-struct Reach {
-  int64_t begin = 0, end = 0;
-
-  void stretch(int64_t stride, int64_t count) {
-    const int64_t reach = stride * std::max<int64_t>(count - 1, 0);
-    (reach < 0 ? begin : end) += reach;
-  }
-  bool meets(const Reach& other) const { return begin < other.end && other.begin < end; }
-};
 
 class Finding {
  public:
@@ -74,20 +65,10 @@ class Finding {
     const NestCall& call = *nests_.nests[exchange.nest];
     const CallProduct& product = call.products[exchange.product];
     const MovingPlace place = moving_place(product.a, nests_);
-    Reach reach =
-        in_all_steps(place, size_of(nests_.program(exchange.nest).products[exchange.product].left));
+    Reach reach = reach_in_all_steps(
+        nests_, place, size_of(nests_.program(exchange.nest).products[exchange.product].left));
     reach.stretch(product.a_row, call.rows);
     reach.stretch(product.a_k, product.panels.k);
-    return reach;
-  }
-
-  Reach in_all_steps(const MovingPlace& place, int64_t size) const {
-    const Buffer& buffer = nests_.plan->buffers[size_t(place.base.buffer)];
-    const int64_t begin =
-        place.base.offset + (buffer.place == Place::arena ? buffer.offset : int64_t{0});
-    Reach reach{begin, begin + size};
-    reach.stretch(place.step, nests_.loop->steps);
-    reach.stretch(place.slot, 2);
     return reach;
   }
 
@@ -98,24 +79,12 @@ class Finding {
     if (form.kind == OperandKind::load || form.kind == OperandKind::iota ||
         form.kind == OperandKind::literal)
       return false;
-    const CallOperand& operand = call.operands[index];
-    const MovingPlace place = moving_place(operand.address, nests_);
-    if (place.first && is_same_memory(place.first->buffer, exchange)) return true;
-    if (!is_same_memory(place.base.buffer, exchange)) return false;
-    Reach reach = in_all_steps(place, size_of(form.dtype));
-    reach.stretch(operand.row, call.rows);
-    reach.stretch(operand.part, parts_of(i, index));
-    reach.stretch(form.column == ColumnStep::contiguous ? size_of(form.dtype) : operand.column,
-                  call.unit);
-    return reach.meets(left);
-  }
-
-  bool is_same_memory(int buffer, const Exchange& exchange) const {
-    const MovingPlace left =
-        moving_place(nests_.nests[exchange.nest]->products[exchange.product].a, nests_);
-    const std::vector<Buffer>& buffers = nests_.plan->buffers;
-    const Buffer &a = buffers[size_t(buffer)], &b = buffers[size_t(left.base.buffer)];
-    return a.place == b.place && (a.place == Place::arena || a.index == b.index);
+    const MovingPlace place = moving_place(call.operands[index].address, nests_);
+    const int left_buffer =
+        moving_place(nests_.nests[exchange.nest]->products[exchange.product].a, nests_).base.buffer;
+    if (place.first && is_same_memory(nests_, place.first->buffer, left_buffer)) return true;
+    if (!is_same_memory(nests_, place.base.buffer, left_buffer)) return false;
+    return reach_of_operand(nests_, i, index, parts_of(i, index)).meets(left);
   }
 
   int64_t parts_of(size_t i, size_t operand) const {
@@ -152,21 +121,12 @@ class Finding {
     if (stored.first || (left.first && !exchange.next_step) || stored.step != left.step ||
         stored.base.buffer != left.base.buffer)
       return -1;
-    const std::array<int64_t, 2> apart{distance(left, stored, exchange.next_step, 0),
-                                       distance(left, stored, exchange.next_step, 1)};
+    const std::array<int64_t, 2> apart{
+        distance_in_loop(nests_, left, stored, exchange.next_step, 0),
+        distance_in_loop(nests_, left, stored, exchange.next_step, 1)};
     if (apart[0] != apart[1] || apart[0] < 0 || apart[0] % product.a_k != 0) return -1;
     const int64_t first = apart[0] / product.a_k;
     return first + parts * call.unit <= product.panels.k ? first : -1;
-  }
-
-  /// The distance from the left operand, in an iteration of that parity, to the value stored for
-  /// it.
-  int64_t distance(const MovingPlace& left, const MovingPlace& stored, bool next_step,
-                   int64_t parity) const {
-    const int64_t stored_parity = next_step ? 1 - parity : parity;
-    const int64_t steps_before = next_step ? (nests_.loop->reverse ? 1 : -1) : 0;
-    return stored.base.offset + stored_parity * stored.slot + steps_before * stored.step -
-           left.base.offset - parity * left.slot;
   }
 
   const LoopNests& nests_;

@@ -19,8 +19,6 @@ namespace graphc::core::cuda {
 namespace {
 
 constexpr unsigned kLoopThreads = 256;
-constexpr std::string_view kCountedComment =
-    "Each block owns columns of its cluster's rows; blocks count what they receive of each other";
 /// Static shared memory of a block of a streamed loop.
 constexpr int64_t kSharedOfLoop = 48 << 10;
 /// More blocks than any GPU runs at a time; the actual number is known when the kernel is loaded.
@@ -69,15 +67,19 @@ class LoopText {
           calls_, placement_,
           [&](const std::string& what, int64_t number) { add_number(what, number); }, before_);
     for (const ExchangedOperand& operand : placement_.exchanged) add_exchange(operand);
-    if (is_counted()) internal::write_counted_beginning(before_, *placement_.counted);
+    if (is_counted()) {
+      internal::write_counted_beginning(before_, *placement_.counted);
+      internal::write_held_registers(before_, *placement_.counted);
+    }
     steps.open("for (long long iteration = 0; iteration < steps; ++iteration)");
-    steps.line("const long long step = {};", loop_.reverse ? "steps - 1 - iteration" : "iteration");
+    steps.line("const long long step = {};", step_text_);
     for (size_t i = 0; i < nests_.size(); ++i) write_nest(steps, i);
     steps.close();
     for (const ResidentMatrix& matrix : placement_.resident)
       add_number(placement_.nests[matrix.nest].form.resident_name(matrix.product) + "_at",
                  matrix.offset);
     if (!is_streamed()) LoopContents(placement_, *ranges_, nests_, bases_).write(before_);
+    before_.lines(beginnings_.text());
     if (!placement_.exchanged.empty() || is_counted()) {
       before_.line("cluster_barrier();");
       // A block must not exit while others still write into its shared memory.
@@ -106,8 +108,7 @@ class LoopText {
              : internal::store_to_all_text(placement_.cluster(),
                                            register_type_text(placement_.dtype))) +
         (is_counted() ? internal::counted_functions(*placement_.counted) : std::string()) +
-        fmt::format("// {}, all steps. {}.\n", in_comment(loop_.name),
-                    is_counted() ? kCountedComment : comment_of(placement_.placement)) +
+        fmt::format("// {}, all steps. {}.\n", in_comment(loop_.name), placement_.comment()) +
         fmt::format("extern \"C\" __global__ void __launch_bounds__({}, 1) {}({}) {{\n",
                     kLoopThreads, name, fmt::join(listed_, ",")) +
         text + "}\n";
@@ -203,21 +204,44 @@ class LoopText {
     const LoopNest& nest = nests_[i];
     text.line("// {}", in_comment(nest.call->name));
     text.open_block();
+    if (is_counted()) {
+      write_counted(text, i);
+      // A nest whose end is in the next one is closed behind it.
+      ++open_nests_;
+      if (placement_.counted->postpones[i]) return;
+      for (; open_nests_ > 0; --open_nests_) text.close();
+      return;
+    }
     for (const Parameter& parameter : nest.parameters) bind(text, parameter, i);
     if (is_streamed()) {
       share_out(text, i);
-    } else if (is_counted()) {
-      ranges_->bring(text, i);
-      text.lines(
-          internal::counted_nest_text(*placement_.counted, i, *nest.program, nest.parameters));
     } else {
       ranges_->bring(text, i);
       bind_exchanges(text, i);
-      set_threads(text, threads_of(i));
+      set_threads(text, placement_.threads_of(i, *nest.program, nest.grid, kLoopThreads));
       write_body(text, nest, placement_.nests[i].form);
     }
     text.close();
     write_end(text, i);
+  }
+
+  void write_counted(TextWriter& text, size_t i) {
+    const LoopNest& nest = nests_[i];
+    const CountedLoop& loop = *placement_.counted;
+    TextWriter places(1), bound(1);
+    places.line("const long long step = {};", step_text_);
+    for (const Parameter& parameter : nest.parameters) bind(bound, parameter, i);
+    places.lines(bound.text());
+    text.lines(bound.text());
+    ranges_->bring(text, i);
+    text.lines(internal::counted_nest_text(loop, i, *nest.program, nest.parameters, places.text(),
+                                           postponed_));
+    if (!internal::has_beginning(loop, i)) return;
+    beginnings_.open_block();
+    ranges_->bring(beginnings_, i);
+    beginnings_.lines(
+        internal::counted_nest_beginning(loop, i, *nest.program, nest.parameters, places.text()));
+    beginnings_.close();
   }
 
   /// Writes the end of a nest: a barrier of all blocks, or of the threads of a block.
@@ -230,20 +254,6 @@ class LoopText {
                       : fmt::format("arrived + row_group * {}, barriers * (unsigned)column_groups",
                                     kBarrierWords);
     text.line("if (!block_barrier({}, stuck, loop_number, patience)) return;", who);
-  }
-
-  std::pair<unsigned, unsigned> threads_of(size_t i) const {
-    const LoopNest& nest = nests_[i];
-    const NestShare& share = placement_.nests[i];
-    if (nest.program->kind == NestKind::tiles) {
-      const ProductTile tile = product_tile(*nest.program, share.form);
-      return {unsigned(tile.across), unsigned(tile.down)};
-    }
-    if (share.owner == Owner::row || nest.program->kind == NestKind::column_wise)
-      return {nest.grid.threads[0], nest.grid.threads[1]};
-    unsigned across = 1;
-    while (across < kLoopThreads && across < share.columns_of_block) across *= 2;
-    return {across, kLoopThreads / across};
   }
 
   static void write_body(TextWriter& text, const LoopNest& nest, const NestForm& form) {
@@ -293,8 +303,16 @@ class LoopText {
         return text.line("const long long {} = {};", parameter.name, name);
       }
       default:
-        add_fixed(parameter.type, parameter.name, {KernelArgument::Kind::number, number, {}});
+        add_fixed(is_index(parameter) ? placement_.counted->index_type : parameter.type,
+                  parameter.name, {KernelArgument::Kind::number, number, {}});
     }
+  }
+
+  /// Whether it is a stride of an operand's elements in a step of a counted loop.
+  bool is_index(const Parameter& parameter) const {
+    return is_counted() &&
+           (parameter.kind == ParameterKind::row || parameter.kind == ParameterKind::part ||
+            parameter.kind == ParameterKind::column);
   }
 
   /// Whether it is a matrix that is in shared memory during the steps.
@@ -348,13 +366,17 @@ class LoopText {
 
   const Plan& plan_;
   const LoopCall& loop_;
+  const char* const step_text_ = loop_.reverse ? "steps - 1 - iteration" : "iteration";
   LoopNests calls_;
   LoopPlacement placement_;
   Names names_;
   std::vector<LoopNest> nests_;
   std::map<std::string, std::string> bases_;  ///< by pointer, the parameter it comes from
   std::optional<OwnedRanges> ranges_;
-  TextWriter before_{1};  ///< code before the steps
+  std::string postponed_;     ///< of the nest before, in a counted loop
+  int open_nests_ = 0;        ///< nests before whose text is not closed yet
+  TextWriter before_{1};      ///< code before the steps
+  TextWriter beginnings_{1};  ///< of it, what fills registers of counted loops
   std::vector<std::string> listed_;
   std::vector<LaunchValue> arguments_;
 };

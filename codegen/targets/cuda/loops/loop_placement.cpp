@@ -5,9 +5,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <bit>
 #include <set>
 
 #include "codegen/targets/cuda/loops/placer.h"
+#include "codegen/targets/cuda/text/product_text.h"
 #include "ir/error.h"
 
 namespace graphc::core::cuda {
@@ -70,6 +72,10 @@ class Candidates {
       return;
     is_clusterable_ = true;
     add_groups(Placement::cluster, blocks);
+    // As many as run at a time, which may be no power of two.
+    const int64_t most = std::min(gpu_.clusters_at_a_time(blocks), rows_);
+    if (private_rows_ && !std::has_single_bit(uint64_t(most)))
+      add(Placement::cluster, most, blocks);
   }
 
   bool has_cluster() const {
@@ -96,8 +102,6 @@ class Candidates {
   std::vector<LoopPlacement> found_;
 };
 
-}  // namespace
-
 std::string_view comment_of(Placement placement) {
   switch (placement) {
     case Placement::streamed:
@@ -112,6 +116,28 @@ std::string_view comment_of(Placement placement) {
       return "Each block takes one row through all steps";
   }
   return "";
+}
+
+}  // namespace
+
+std::string_view LoopPlacement::comment() const {
+  if (counted == nullptr) return comment_of(placement);
+  return "Each block owns columns of its cluster's rows; blocks count what they receive of each "
+         "other";
+}
+
+std::pair<unsigned, unsigned> LoopPlacement::threads_of(size_t nest, const NestProgram& program,
+                                                        const Grid& grid, unsigned threads) const {
+  const NestShare& share = nests[nest];
+  if (program.kind == NestKind::tiles) {
+    const ProductTile tile = product_tile(program, share.form);
+    return {unsigned(tile.across), unsigned(tile.down)};
+  }
+  if (share.owner == Owner::row || program.kind == NestKind::column_wise)
+    return {grid.threads[0], grid.threads[1]};
+  unsigned across = 1;
+  while (across < threads && across < share.columns_of_block) across *= 2;
+  return {across, threads / across};
 }
 
 bool LoopPlacement::stores_after_barriers() const {

@@ -32,13 +32,10 @@
 #include "codegen/targets/cuda/loops/loop_barriers.h"
 #include "codegen/targets/cuda/machine.h"
 #include "codegen/targets/cuda/options.h"
+#include "codegen/targets/cuda/text/kernel_text.h"
 #include "codegen/targets/cuda/text/nest_parameters.h"
 
 namespace graphc::core::cuda {
-
-/// The comment on the placement in a kernel's text. It has no numbers, so that texts for other
-/// extents are equal.
-std::string_view comment_of(Placement placement);
 
 /// A matrix that a block keeps in shared memory: for each of its tiles of columns
 /// [k][parts][width].
@@ -91,6 +88,12 @@ struct LoopPlacement {
   /// How often the GPU is filled with its blocks: those that it does not hold run in further
   /// rounds.
   int64_t rounds(const Gpu& gpu) const;
+  /// The comment in a kernel's text. It has no numbers, so that texts for other extents are equal.
+  std::string_view comment() const;
+  /// How the threads of a block, side by side and one below the other, share its elements of a nest
+  /// with this grid, unless the exchange is counted.
+  std::pair<unsigned, unsigned> threads_of(size_t nest, const NestProgram& program,
+                                           const Grid& grid, unsigned threads) const;
   /// Blocks per cluster of its launch.
   int64_t cluster() const { return placement == Placement::cluster ? column_groups : 1; }
   /// "4 x 32 blocks own rows x columns; u.panels in shared memory (164864 bytes a block); 1 barrier

@@ -176,6 +176,7 @@ bool Placer::count_exchange(LoopPlacement& p) const {
     NestForm& form = p.nests[product.nest].form;
     form.resident[product.product] = form.exchanged[product.product] = true;
   }
+  plan.loop->beside_us = plan.loop->time_beside_products(nests_, gpu_);
   p.counted = std::make_shared<const CountedLoop>(std::move(*plan.loop));
   return true;
 }
@@ -292,7 +293,7 @@ double Placer::multiplied_per_clock(const NestProgram& program, const NestProduc
 /// A step waits for its exchange; what it loads from shared memory, 128 bytes a cycle, or
 /// multiplies, whichever takes longer, comes after that.
 double Placer::counted_step_us(const LoopPlacement& p) const {
-  double us = gpu_.counted_step_us;
+  double us = p.counted->beside_us;
   for (const CountedProduct& product : p.counted->products) {
     const NestProduct& form = nests_.program(product.nest).products[product.product];
     const double terms = double(product.steps_of_warp) * product.terms_of_step;
@@ -301,7 +302,7 @@ double Placer::counted_step_us(const LoopPlacement& p) const {
     const double cycles =
         std::max(multiplied / multiplied_per_clock(nests_.program(product.nest), form),
                  p.counted->loaded_bytes(product) / 128);
-    us += cycles / gpu_.clock_per_us + gpu_.exchange_block_us * double(p.column_groups);
+    us += cycles / gpu_.clock_per_us;
   }
   return us;
 }

@@ -36,7 +36,7 @@ constexpr std::string_view kOwnNames[] = {"steps",
                                           "blockIdx",
                                           "threadIdx"};
 
-int64_t elements_in(int64_t bytes, DType dtype) { return bytes / size_of(dtype); }
+int64_t elements_of_bytes(int64_t bytes, DType dtype) { return bytes / size_of(dtype); }
 
 }  // namespace
 
@@ -93,7 +93,7 @@ void RowMemory::declare(TextWriter& text, size_t v, RowParameters& parameters) {
   const auto number = [&](std::string_view what, int64_t bytes) {
     if (bytes == 0) return std::string();
     const std::string unique = unique_.make(fmt::format("{}_{}", own, what));
-    parameters.add_number(unique, elements_in(bytes, place.dtype));
+    parameters.add_number(unique, elements_of_bytes(bytes, place.dtype));
     return unique;
   };
   // What is carried is loaded before the first step alone.
@@ -103,8 +103,8 @@ void RowMemory::declare(TextWriter& text, size_t v, RowParameters& parameters) {
   parameters.add_place(type, base, is_first_alone ? *place.place.first : place.place.base);
   const std::string of_row = number("of_row", place.of_loop_row);
   const std::string row = (of_row.empty() ? of_row : " + row * " + of_row) +
-                          rows_.offset_of_part(elements_in(place.of_row, place.dtype),
-                                               elements_in(place.of_column, place.dtype));
+                          rows_.offset_of_part(elements_of_bytes(place.of_row, place.dtype),
+                                               elements_of_bytes(place.of_column, place.dtype));
   Pointer& pointer = pointers_[v];
   pointer.here = unique_.make(own + "_at");
   text.line("{} {} = {}{};", type, pointer.here, base, row);
@@ -159,8 +159,8 @@ std::string RowMemory::pointer_in(const Pointer& pointer, After after, int ahead
 }
 
 std::string RowMemory::index(const RowPlace& place) const {
-  return rows_.index(elements_in(place.of_row, place.dtype),
-                     elements_in(place.of_column, place.dtype));
+  return rows_.index(elements_of_bytes(place.of_row, place.dtype),
+                     elements_of_bytes(place.of_column, place.dtype));
 }
 
 void RowMemory::load_from(TextWriter& text, size_t v, int ahead, const std::string& pointer) const {

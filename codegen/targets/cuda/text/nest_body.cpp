@@ -150,7 +150,7 @@ std::vector<size_t> NestBody::loads_of_elements() const {
   std::vector<size_t> loads;
   for (size_t i = 0; i < program_.body.size(); ++i) {
     const NestInstruction& in = program_.body[i];
-    if (levels_[i] == Level::element && in.kind == NestOp::load &&
+    if (levels_[i] == Level::element && in.kind == NestOp::load && !held_.contains(i) &&
         program_.operands[size_t(in.operand)].kind == OperandKind::load)
       loads.push_back(i);
   }
@@ -165,19 +165,35 @@ void NestBody::declare_ahead(TextWriter& text, int rows, int columns) {
   }
 }
 
-void NestBody::load_ahead(TextWriter& text) const {
-  for (const auto& [i, name] : ahead_) {
-    const NestInstruction& in = program_.body[i];
-    const DType dtype = program_.operands[size_t(in.operand)].dtype;
-    text.line("{}[at_row][at_column] = {};", name,
-              converted(loaded_text(dtype, element(in.operand, in.part)), dtype, in.dtype));
-  }
+void NestBody::load_ahead(TextWriter& text, Columns columns) const {
+  for (const auto& [i, name] : ahead_) load_into(text, i, name, columns);
+}
+
+void NestBody::load_held(TextWriter& text, size_t load, Columns columns) const {
+  load_into(text, load, held_.at(load), columns);
+}
+
+void NestBody::load_into(TextWriter& text, size_t load, const std::string& name,
+                         Columns columns) const {
+  if (!is_of(load, columns)) return;
+  const NestInstruction& in = program_.body[load];
+  const DType dtype = program_.operands[size_t(in.operand)].dtype;
+  if (columns == Columns::two)
+    return text.line("load_{}pair(&{}[at_row][at_column], &{});",
+                     dtype == DType::bf16 ? "bf16_" : "", name, element(in.operand, in.part));
+  text.line("{}[at_row][at_column] = {};", name,
+            converted(loaded_text(dtype, element(in.operand, in.part)), dtype, in.dtype));
+}
+
+void NestBody::hold_store(size_t store, std::string name, bool in_memory) {
+  kept_[store] = std::move(name);
+  if (!in_memory) not_stored_.insert(store);
 }
 
 void NestBody::declare_kept(TextWriter& text, int rows, int columns) {
   for (size_t i = 0; i < program_.body.size(); ++i) {
     const NestInstruction& in = program_.body[i];
-    if (in.kind != NestOp::store || levels_[i] != Level::element) continue;
+    if (in.kind != NestOp::store || levels_[i] != Level::element || kept_.contains(i)) continue;
     kept_[i] = names_.make("kept_" + name_of(ParameterKind::base, in.operand));
     text.line("{} {}[{}][{}] = {{}};",
               register_type_text(program_.operands[size_t(in.operand)].dtype), kept_[i], rows,
@@ -192,10 +208,19 @@ std::string NestBody::kept_name(int operand, int part) const {
   return {};
 }
 
-void NestBody::store_kept(TextWriter& text) const {
+void NestBody::store_kept(TextWriter& text, Columns columns) const {
   for (const auto& [i, name] : kept_) {
+    if (not_stored_.contains(i) || !is_of(i, columns)) continue;
     const NestInstruction& in = program_.body[i];
     const NestOperand& form = program_.operands[size_t(in.operand)];
+    if (columns == Columns::two) {
+      const std::string both =
+          fmt::format("{0}[at_row][at_column], {0}[at_row][at_column + 1]", name);
+      const bool rounds = form.dtype == DType::bf16;
+      text.line("store_{}pair(&{}, {});", rounds ? "bf16_" : "", element(in.operand, in.part),
+                rounds ? fmt::format("bf16_pair({})", both) : both);
+      continue;
+    }
     text.line("{}{} = {};", guard_of(form), element(in.operand, in.part),
               stored_text(form.dtype, name + "[at_row][at_column]"));
   }
@@ -205,6 +230,8 @@ void NestBody::write_load(TextWriter& text, size_t i) {
   const NestInstruction& in = program_.body[i];
   const NestOperand& form = program_.operands[size_t(in.operand)];
   const std::string name = name_of(ParameterKind::base, in.operand);
+  if (const auto held = held_.find(i); held != held_.end())
+    return define(text, i, "this_" + name, held->second + "[at_row][at_column]");
   if (const auto ahead = ahead_.find(i); ahead != ahead_.end())
     return define(text, i, "this_" + name, ahead->second + "[at_row][at_column]");
   if (form.kind == OperandKind::literal) {

@@ -2,8 +2,10 @@
 // The body of a nest as CUDA text, for one element.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,6 +29,9 @@ struct Reduction {
   std::string join(const std::string& x, const std::string& y) const;
 };
 
+/// How many columns side by side an access to memory has.
+enum class Columns : uint8_t { one, two };
+
 /// Writes the instructions of a program. In scope are the parameters, `row` and `column`, and
 /// `outer_0`, ... for the outer axes.
 class NestBody {
@@ -49,19 +54,29 @@ class NestBody {
   /// Writes the instructions of a level. Loads are executed only where `when` holds: a thread
   /// without work must not read memory that another one writes.
   void write(TextWriter& text, Level level, const std::string& when = {});
-  /// Number of loads per element.
+  /// From now on a load of an element is what these registers hold for `at_row` and `at_column`.
+  void hold_load(size_t load, std::string name) { held_[load] = std::move(name); }
+  /// Loads it there, if it is one of the accesses of that width.
+  void load_held(TextWriter& text, size_t load, Columns columns) const;
+  /// From now on these loads and stores of elements have `column` and the column behind it, at
+  /// `at_column` and behind that in registers. Memory is aligned for them, and has both.
+  void pair(const std::vector<size_t>& accesses) { pairs_ = {accesses.begin(), accesses.end()}; }
+  /// From now on a store of elements keeps its values in these registers; store_kept() leaves it
+  /// out unless it goes to memory too.
+  void hold_store(size_t store, std::string name, bool in_memory);
+  /// Number of loads per element that are not held.
   size_t element_loads() const { return loads_of_elements().size(); }
   /// From now on the loads of elements are in registers, for `rows` and `columns` of a thread.
   void declare_ahead(TextWriter& text, int rows, int columns);
-  /// Loads them, for `at_row` and `at_column`.
-  void load_ahead(TextWriter& text) const;
+  /// Loads those of that width, for `at_row` and `at_column`.
+  void load_ahead(TextWriter& text, Columns columns = Columns::one) const;
   /// From now on stores of elements keep their values in registers, for `rows` and `columns` of a
   /// thread: zeros where there is no element.
   void declare_kept(TextWriter& text, int rows, int columns);
   /// The register that has the value for a part of a stored operand, without indices.
   std::string kept_name(int operand, int part) const;
-  /// Stores them, for `at_row` and `at_column`.
-  void store_kept(TextWriter& text) const;
+  /// Stores those of that width, for `at_row` and `at_column`.
+  void store_kept(TextWriter& text, Columns columns) const;
   /// Writes the result of a reduction.
   void write_result(TextWriter& text, const Reduction& reduction, const std::string& value) const;
 
@@ -73,6 +88,10 @@ class NestBody {
  private:
   std::vector<size_t> loads_of_elements() const;
   std::string guard_of(const NestOperand& operand) const;
+  bool is_of(size_t access, Columns columns) const {
+    return pairs_.contains(access) == (columns == Columns::two);
+  }
+  void load_into(TextWriter& text, size_t load, const std::string& name, Columns columns) const;
   std::string element(int operand, int part) const;
   std::string index_of(int operand, int part, bool with_row, bool with_column) const;
   void write_load(TextWriter& text, size_t i);
@@ -93,7 +112,10 @@ class NestBody {
   std::vector<HandedOn> handed_on_;
   std::vector<std::string> values_;      ///< names of the instructions' values
   std::map<size_t, std::string> ahead_;  ///< by load: the registers that hold its value
+  std::map<size_t, std::string> held_;   ///< by load: registers of the caller that hold its value
   std::map<size_t, std::string> kept_;   ///< by store: the same
+  std::set<size_t> not_stored_;          ///< stores that memory does without
+  std::set<size_t> pairs_;               ///< accesses of two columns
   std::string when_;
 };
 

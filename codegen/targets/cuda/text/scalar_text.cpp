@@ -53,6 +53,32 @@ __device__ __forceinline__ float tf32_value(unsigned bits) {
   return bits;
 }
 )"},
+    {"load_pair(",
+     R"(// Two numbers side by side by one access.
+__device__ __forceinline__ void load_pair(float* pair, const float* at) {
+  asm volatile("ld.global.v2.f32 {%0, %1}, [%2];"
+               : "=f"(pair[0]), "=f"(pair[1]) : "l"(at) : "memory");
+}
+)"},
+    {"store_pair(",
+     R"(__device__ __forceinline__ void store_pair(float* at, float first, float second) {
+  asm volatile("st.global.v2.f32 [%0], {%1, %2};"
+               : : "l"(at), "f"(first), "f"(second) : "memory");
+}
+)"},
+    {"load_bf16_pair(",
+     R"(__device__ __forceinline__ void load_bf16_pair(float* pair, const unsigned short* at) {
+  unsigned bits = 0u;
+  asm volatile("ld.global.u32 %0, [%1];" : "=r"(bits) : "l"(at) : "memory");
+  pair[0] = __uint_as_float(bits << 16);
+  pair[1] = __uint_as_float(bits & 4294901760u);
+}
+)"},
+    {"store_bf16_pair(",
+     R"(__device__ __forceinline__ void store_bf16_pair(unsigned short* at, unsigned bits) {
+  asm volatile("st.global.u32 [%0], %1;" : : "l"(at), "r"(bits) : "memory");
+}
+)"},
     {"f16_pair(",
      R"(__device__ __forceinline__ unsigned f16_pair(float first, float second) {
   unsigned bits = 0u;
