@@ -242,7 +242,8 @@ void lower_node(LowerContext& context, const Node& node, ViewMap& views, ViewMap
   } else if (node.is(ops::kernel)) {
     lower_kernel(context, node, views, wanted);
   } else if (is_collective(node.op)) {
-    throw input_error(node.where, "{}: {} does not communicate between ranks: target cpu does",
+    throw input_error(node.where,
+                      "{}: {} does not communicate between ranks: targets cpu and cuda do",
                       node.op.name, context.machine().target);
   } else {
     throw input_error(node.where, "{}: {} has no kernel for it", node.op.name,

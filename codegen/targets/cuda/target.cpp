@@ -216,6 +216,19 @@ std::string launches_text(const cuda::Launches& launches) {
   return text;
 }
 
+/// The exchanges between ranks, a line each.
+std::string exchanges_text(const cuda::Launches& launches) {
+  std::string text;
+  for (const cuda::Launch& launch : launches.step) {
+    if (launch.exchange == nullptr) continue;
+    const bool gathers = launch.exchange->kind == cuda::DeviceExchange::Kind::all_gather;
+    text += fmt::format("exchange %{}: {} bytes of each of {} ranks {}\n",
+                        std::get<ExternCall>(launch.record->call).name, launch.exchange->bytes,
+                        launches.ranks, gathers ? "to all" : "to each other rank");
+  }
+  return text;
+}
+
 /// Products that cuBLASLt computes, or might compute, a line each.
 std::string products_text(const cuda::Launches& launches, const CompileOptions& options) {
   std::string text;
@@ -265,7 +278,7 @@ std::string show_cuda(const GraphPtr& graph, const CompileOptions& options,
                           cuda::Merging::together, shown_alternatives(options.cuda, stage));
   if (stage == "plan")
     return print(plan) + launches_text(launches) + products_text(launches, options) +
-           cuda::branches_text(cuda::branches_of(launches.step)) + "\n" +
+           exchanges_text(launches) + cuda::branches_text(cuda::branches_of(launches.step)) + "\n" +
            speed_text(plan, launches, options);
   std::string text;
   for (const cuda::KernelText& kernel : launches.kernels) {

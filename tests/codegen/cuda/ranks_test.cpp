@@ -81,6 +81,15 @@ TEST_F(RanksOnGpus, WithoutAGpuForEachAreRefused) {
   EXPECT_THAT(error_of(ErrorKind::resource, run), ::testing::HasSubstr("Duplicate GPU detected"));
 }
 
+TEST_F(RanksOnGpus, ThePlanShowsTheExchanges) {
+  CompileOptions options;
+  options.ranks = {.count = 2, .rank = 1, .axes = kAxes};
+  CompileReport report;
+  const GraphPtr graph = graph_of_rank(parse_graph(kTwoLayers), options, report);
+  EXPECT_THAT(targets::cuda.show(graph, options, "plan"),
+              ::testing::ContainsRegex("exchange %.*: [0-9]+ bytes of each of 2 ranks to all"));
+}
+
 TEST_F(RanksOnGpus, ErrorsOfNcclNameTheCall) {
   const GraphPtr graph = parse_graph(kTwoLayers);
   const Arguments arguments = arguments_of(*graph, 1);
