@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <string>
 
+#include "tests/testing/temporary_folder.h"
+
 namespace graphc::core::testing {
 
 /// Whether the mpirun of Open MPI is installed, and this build has the module.
@@ -14,12 +16,21 @@ inline bool has_mpirun() {
   return GRAPHC_HAS_MPI && std::system("mpirun --version 2> /dev/null | grep -q 'Open MPI'") == 0;
 }
 
-/// What goes before a number of ranks and a command, for a shell: more ranks than cores too, and as
-/// root too. The sanitizers would report what Open MPI never frees.
-inline std::string mpirun() {
-  return "env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
-         "ASAN_OPTIONS=detect_leaks=0 mpirun --oversubscribe -n ";
+/// The variables of mpirun in a test, for a shell. It runs as root too, and with more ranks than
+/// cores. The sanitizers would report what Open MPI never frees. It keeps its files in a folder of
+/// this process: where one mpirun removes the common folder while another makes it, that one ends
+/// with "A call to mkdir was unable to create the desired directory".
+inline std::string mpi_variables() {
+  static const TemporaryFolder folder;
+  return fmt::format(
+      "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
+      "OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_orte_tmpdir_base={} "
+      "ASAN_OPTIONS=detect_leaks=0",
+      folder.path().string());
 }
+
+/// What goes before a number of ranks and a command, for a shell.
+inline std::string mpirun() { return fmt::format("env {} mpirun -n ", mpi_variables()); }
 
 }  // namespace graphc::core::testing
 

@@ -35,11 +35,6 @@ std::vector<std::string> blessed(const std::vector<std::string>& expected,
   return found;
 }
 
-/// What goes before the commands of a document with ranks: as root too, and on few cores.
-constexpr const char* kForRanks =
-    "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
-    "OMPI_MCA_rmaps_base_oversubscribe=1 ASAN_OPTIONS=detect_leaks=0\n";
-
 class DocumentsCpu : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(DocumentsCpu, ShowWhatTheirCommandsPrint) {
@@ -54,7 +49,8 @@ TEST_P(DocumentsCpu, ShowWhatTheirCommandsPrint) {
   const bool bless = std::getenv("GRAPHC_BLESS") != nullptr;
   std::vector<std::vector<std::string>> outputs;
   for (const Transcript& transcript : document.transcripts) {
-    const std::string script = (has_ranks ? kForRanks : "") + transcript.command;
+    const std::string script =
+        (has_ranks ? fmt::format("export {}\n", mpi_variables()) : "") + transcript.command;
     const std::vector<std::string> found = lines_of(run_bash(script, folder, true).out);
     const bool same = matches(transcript.expected, found);
     outputs.push_back(same ? transcript.expected : blessed(transcript.expected, found));
