@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 #include "codegen/target.h"
+#include "ir/text.h"
 #include "passes/replicate/holding.h"
 
 namespace graphc::core::testing {
@@ -19,6 +21,19 @@ void expect_near(const Literal& found, const Literal& wanted, double tolerance,
     size = std::max(size, std::abs(wanted.element(i)));
   for (int64_t i = 0; i < wanted.elements(); ++i)
     ASSERT_NEAR(found.element(i), wanted.element(i), tolerance * size) << what << " at " << i;
+}
+
+/// For every input an axis that the ranks divide, or -1.
+std::vector<int> random_axes(const Graph& graph, int ranks, unsigned seed) {
+  std::mt19937 random(seed);
+  std::vector<int> axes;
+  for (const Value input : graph.inputs()) {
+    axes.push_back(-1);
+    for (int axis = 0; axis < input.shape().rank(); ++axis) {
+      if (divides(input.shape(), parts_along(axis), ranks) && random() % 2 == 0) axes.back() = axis;
+    }
+  }
+  return axes;
 }
 
 }  // namespace
@@ -104,16 +119,24 @@ Arguments arguments_of(const Graph& graph, unsigned seed) {
   return arguments;
 }
 
-std::vector<int> random_axes(const Graph& graph, int ranks, unsigned seed) {
-  std::mt19937 random(seed);
-  std::vector<int> axes;
-  for (const Value input : graph.inputs()) {
-    axes.push_back(-1);
-    for (int axis = 0; axis < input.shape().rank(); ++axis) {
-      if (divides(input.shape(), parts_along(axis), ranks) && random() % 2 == 0) axes.back() = axis;
-    }
-  }
-  return axes;
+std::optional<RankCase> random_rank_case(unsigned seed) {
+  RankCase drawn;
+  drawn.ranks = 2 + int(seed % 3);
+  drawn.graph = random_graph(
+      seed, {.nodes = 5 + int(seed * 7 % 25), .loop = seed % 2 == 1, .gradient = seed % 3 == 2});
+  drawn.axes = random_axes(*drawn.graph, drawn.ranks, seed);
+  if (std::ranges::all_of(drawn.axes, [](int axis) { return axis < 0; })) return std::nullopt;
+  drawn.text = fmt::format("random graph {}, {} ranks, axes {}\n{}", seed, drawn.ranks,
+                           fmt::join(drawn.axes, " "), print(*drawn.graph));
+  drawn.arguments = arguments_of(*drawn.graph, seed);
+  drawn.wanted =
+      run_on(targets::reference, drawn.graph, {.precision = Precision::f32}, drawn.arguments, 1);
+  return drawn;
+}
+
+void expect_case(const RankCase& wanted, const std::vector<After>& found) {
+  expect_near(found[0], wanted.wanted, 2e-4);
+  for (const After& each : found) EXPECT_TRUE(each == found[0]) << "other bits";
 }
 
 }  // namespace graphc::core::testing

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,7 +43,19 @@ void expect_near(const After& found, const After& wanted, double tolerance = 1e-
 /// Random inputs and states, in the types of the graph.
 Arguments arguments_of(const Graph& graph, unsigned seed);
 
-/// For every input an axis that the ranks divide, or -1.
-std::vector<int> random_axes(const Graph& graph, int ranks, unsigned seed);
+/// A random graph whose inputs 2 to 4 ranks share out.
+struct RankCase {
+  int ranks = 1;
+  GraphPtr graph;
+  std::vector<int> axes;
+  Arguments arguments;
+  After wanted;      ///< by the evaluator in f32
+  std::string text;  ///< for a trace
+};
+/// Nothing where no input has an axis that the ranks divide.
+std::optional<RankCase> random_rank_case(unsigned seed);
+
+/// All ranks have the same bits, which are near to what is wanted.
+void expect_case(const RankCase& wanted, const std::vector<After>& found);
 
 }  // namespace graphc::core::testing
