@@ -9,6 +9,7 @@ namespace graphc::core {
 namespace {
 
 const Type& type_of(const Tensor& tensor) { return tensor.type(); }
+const Type& type_of(const DeviceTensor& tensor) { return tensor.type(); }
 const Type& type_of(const StoredState* state) { return state->type(); }
 
 template <typename Tensors>
@@ -94,6 +95,45 @@ void Executable::run(std::span<const Tensor> inputs, std::span<StoredState* cons
   const NewVersions after(signature_.states, states);
   execute(inputs, states, outputs);
 }
+
+namespace {
+
+void check_device(const std::string& graph, std::string_view what, const Argument& argument,
+                  int wanted, const DeviceTensor& found) {
+  if (found.device() == wanted) return;
+  throw input_error({},
+                    "graph '{}': {} '{}' is in the memory of GPU {}: wanted GPU {}, on which "
+                    "the graph is computed",
+                    graph, what, argument.name, found.device(), wanted);
+}
+
+Error on_host(const std::string& graph) {
+  return input_error({},
+                     "graph '{}' is computed in the host's memory: wanted inputs there, or "
+                     "target cuda",
+                     graph);
+}
+
+}  // namespace
+
+void Executable::run_on_device(std::span<const AnyTensor> inputs,
+                               std::span<StoredState* const> states,
+                               std::span<const DeviceTensor> outputs, DeviceStream stream) {
+  if (device() < 0) throw on_host(signature_.graph);
+  check_arguments(signature_.graph, "input", signature_.inputs, inputs);
+  check_arguments(signature_.graph, "state", signature_.states, states);
+  check_arguments(signature_.graph, "output", signature_.outputs, outputs);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (const auto* const input = std::get_if<DeviceTensor>(&inputs[i]))
+      check_device(signature_.graph, "input", signature_.inputs[i], device(), *input);
+  }
+  for (size_t i = 0; i < outputs.size(); ++i)
+    check_device(signature_.graph, "output", signature_.outputs[i], device(), outputs[i]);
+  const NewVersions after(signature_.states, states);
+  execute_on_device(inputs, states, outputs, stream);
+}
+
+DeviceTensor Executable::new_device_tensor(const Type&) const { throw on_host(signature_.graph); }
 
 void Executable::run(std::span<const Tensor> inputs, std::span<Tensor> states,
                      std::span<Tensor> outputs) {

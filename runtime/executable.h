@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "runtime/device_tensor.h"
 #include "runtime/state_store.h"
 
 namespace graphc::core {
@@ -84,6 +85,21 @@ class Executable {
   /// The same for a graph without states.
   void run(std::span<const Tensor> inputs, std::span<Tensor> outputs);
 
+  /// The GPU in whose memory it can have inputs and results, counted from 0; -1: none.
+  virtual int device() const { return -1; }
+  /// run() with results in the memory of device(), allocated by the caller, and inputs there or in
+  /// the host's. On the GPU it comes after the work that is in `stream` now, and before what is put
+  /// into `stream` later. The call returns before the work is done, except where its data may be at
+  /// fault (an index outside its table). The caller's memory is neither written nor freed before
+  /// later work of `stream`. What goes wrong on the GPU after the call has returned is thrown by
+  /// the next call, or by synchronize(). Throws ErrorKind::input for tensors of another GPU.
+  void run_on_device(std::span<const AnyTensor> inputs, std::span<StoredState* const> states,
+                     std::span<const DeviceTensor> outputs, DeviceStream stream);
+  /// Waits for the work of run_on_device(), and throws what went wrong.
+  virtual void synchronize() {}
+  /// Memory for a result of run_on_device(), not initialised.
+  virtual DeviceTensor new_device_tensor(const Type& type) const;
+
   /// Does the part of a run that needs no inputs: brings the derived forms of states up to date and
   /// allocates memory. Prepared executables may then run concurrently, each on one thread, sharing
   /// states that none of them writes. Throws as run() does for states that are missing or have
@@ -118,6 +134,10 @@ class Executable {
   /// (runtime/state_store.h).
   virtual void execute(std::span<const Tensor> inputs, std::span<StoredState* const> states,
                        std::span<Tensor> outputs) = 0;
+  /// The implementation of run_on_device(), called with tensors of the signature's types on
+  /// device().
+  virtual void execute_on_device(std::span<const AnyTensor>, std::span<StoredState* const>,
+                                 std::span<const DeviceTensor>, DeviceStream) {}
   /// The implementation of prepare(): nothing if a run uses only its own memory.
   virtual void prepare_states(std::span<StoredState* const>) {}
   void set_enqueue_s(double seconds) { enqueue_s_ = seconds; }

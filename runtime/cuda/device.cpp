@@ -83,9 +83,21 @@ std::string Device::architecture() const {
 
 void Device::make_current() const { check(driver().cuCtxSetCurrent(context_), "cuCtxSetCurrent"); }
 
-void Device::make_current_for_destruction() const noexcept {
+CUcontext Device::make_current_for_destruction() const noexcept {
+  CUcontext before = nullptr;
+  driver().cuCtxGetCurrent(&before);
   // If this fails, the thread's own context may still own the object.
   driver().cuCtxSetCurrent(context_);
+  return before == context_ ? nullptr : before;
+}
+
+KeptContext::KeptContext() {
+  // If this fails, there is nothing to give back.
+  if (driver_present()) driver().cuCtxGetCurrent(&before_);
+}
+
+KeptContext::~KeptContext() {
+  if (before_ != nullptr) driver().cuCtxSetCurrent(before_);
 }
 
 size_t Device::free_memory() const {

@@ -10,7 +10,7 @@ namespace graphc::core::cuda {
 namespace {
 
 constexpr std::array<std::string_view, 1> kDriverNames{"libcuda.so.1"};
-constexpr std::array<std::string_view, 46> kDriverSymbols{
+constexpr std::array<std::string_view, 47> kDriverSymbols{
 #define GRAPHC_DRIVER_FUNCTION(name, symbol, parameters) #symbol,
 #include "runtime/cuda/driver.def"
 #undef GRAPHC_DRIVER_FUNCTION

@@ -60,6 +60,12 @@ Stream::Stream(const DevicePtr& device) {
   stream_ = Owned<CUstream>(device, stream, driver().cuStreamDestroy);
 }
 
+Stream Stream::borrowed(const DevicePtr& device, uint64_t stream) {
+  device->make_current();
+  constexpr auto kKept = [](CUstream) { return CUDA_SUCCESS; };
+  return Stream(Owned<CUstream>(device, reinterpret_cast<CUstream>(stream), kKept));
+}
+
 void Stream::copy_to_device(CUdeviceptr to, const void* from, size_t bytes,
                             std::string_view what) const {
   if (bytes == 0) return;
@@ -113,6 +119,12 @@ void Stream::launch(const Kernel& kernel, const LaunchShape& shape, void** param
 void Stream::wait(const Event& event) const {
   check(driver().cuStreamWaitEvent(get(), event.event_.get(), CU_EVENT_WAIT_DEFAULT),
         "cuStreamWaitEvent");
+}
+
+bool Stream::is_captured() const {
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  check(driver().cuStreamIsCapturing(get(), &status), "cuStreamIsCapturing");
+  return status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
 void Stream::synchronize(std::string_view what) const {

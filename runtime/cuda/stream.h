@@ -3,8 +3,10 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <functional>
 #include <string_view>
+#include <utility>
 
 #include "runtime/cuda/device.h"
 
@@ -57,6 +59,9 @@ class Stream {
  public:
   /// It does not synchronise with any other stream, the default stream included.
   explicit Stream(const DevicePtr& device);
+  /// A stream of another library, which outlives this: the value of its CUstream. Makes the device
+  /// current.
+  static Stream borrowed(const DevicePtr& device, uint64_t stream);
 
   CUstream get() const { return stream_.get(); }
   const DevicePtr& device() const { return stream_.device(); }
@@ -75,6 +80,9 @@ class Stream {
   /// capture ends.
   void wait(const Event& event) const;
 
+  /// Whether its work is being captured as a graph, by anyone.
+  bool is_captured() const;
+
   /// Waits until all work is done. Throws the errors of that work; `what` says what was waited for:
   /// "a step".
   void synchronize(std::string_view what) const;
@@ -84,6 +92,8 @@ class Stream {
   GraphExec capture(const std::function<void()>& record) const;
 
  private:
+  explicit Stream(Owned<CUstream> stream) : stream_(std::move(stream)) {}
+
   Owned<CUstream> stream_;
 };
 

@@ -39,6 +39,8 @@ struct CudaOptions {
   /// it, finds fastest. A loop that cannot have the placement is streamed.
   std::optional<Placement> placement;
   Products products = Products::either;
+  /// The GPU, counted from 0. -1: that of the rank where there are several, otherwise the first.
+  int device = -1;
   /// Minimum number of multiplications and additions from which products and loops are tried in
   /// several ways. Below 16 million a launch costs more than the computation (a microsecond at 30
   /// TFLOP/s).

@@ -174,7 +174,8 @@ GpuExecutablePtr compile_faster(const Compilation& all, CompileOptions options) 
 
 std::unique_ptr<Executable> compile_cuda(const GraphPtr& graph, const CompileOptions& options,
                                          CompileReport& report) {
-  const cuda::DevicePtr device = cuda::device_of(options.ranks.engine.get());
+  const cuda::KeptContext context;
+  const cuda::DevicePtr device = cuda::device_of(options.ranks.engine.get(), options.cuda.device);
   const Compilation all{graph,
                         device,
                         {architecture_on(*device, options),

@@ -23,6 +23,15 @@ void* allocate(size_t bytes) {
   return memory;
 }
 
+/// Whether an address is in memory of the host that the driver allocated.
+bool is_pinned(const State& all, const void* address) {
+  auto found = all.host_memory.upper_bound(address);
+  if (found == all.host_memory.begin()) return false;
+  --found;
+  return static_cast<const std::byte*>(address) <
+         static_cast<const std::byte*>(found->first) + found->second->bytes;
+}
+
 /// Runs what tells the emulator of an access by the host; where the bytes lie outside of what was
 /// allocated, or were never written, it is a bad argument.
 template <typename Access>
@@ -86,6 +95,7 @@ GRAPHC_MOCK_EXPORT CUresult cuMemFree_v2(CUdeviceptr address) {
         const Memory* found = find(all.device_memory, memory);
         if (found == nullptr) return fail(CUDA_ERROR_INVALID_VALUE, "no allocation begins there");
         if (const CUresult error = refuse_in_capture(all, "memory given back")) return error;
+        if (const CUresult error = do_all(all)) return error;
         all.allocated -= found->bytes;
         for (const Piece& piece : found->pieces)
           all.memory.remove(static_cast<std::byte*>(memory) + piece.offset);
@@ -127,6 +137,7 @@ GRAPHC_MOCK_EXPORT CUresult cuMemFreeHost(void* address) {
           return fail(CUDA_ERROR_INVALID_VALUE, "no allocation begins there");
         }
         if (const CUresult error = refuse_in_capture(all, "memory given back")) return error;
+        if (const CUresult error = do_all(all)) return error;
         all.host_memory.erase(address);
         std::free(address);
         return CUDA_SUCCESS;
@@ -138,11 +149,19 @@ GRAPHC_MOCK_EXPORT CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void* fro
                                                  CUstream stream) {
   return called("cuMemcpyHtoDAsync_v2", Needs::context, [&](State& all) {
     if (from == nullptr) return fail(CUDA_ERROR_INVALID_VALUE, "from a null pointer");
-    return enqueue(all, stream, [&all, to, from, bytes] {
+    // What is not pinned has been read when the call returns.
+    const void* source = from;
+    std::shared_ptr<std::byte[]> staged;
+    if (is_late() && !is_pinned(all, from)) {
+      staged = std::make_shared<std::byte[]>(bytes);
+      std::memcpy(staged.get(), from, bytes);
+      source = staged.get();
+    }
+    return enqueue(all, stream, [&all, to, source, staged, bytes] {
       return accessed([&] {
         each_piece(all, to, bytes,
                    [&](void* at, size_t of) { all.memory.written_by_host(at, of); });
-        std::memcpy(address_of(to), from, bytes);
+        std::memcpy(address_of(to), source, bytes);
       });
     });
   });
@@ -152,12 +171,16 @@ GRAPHC_MOCK_EXPORT CUresult cuMemcpyDtoHAsync_v2(void* to, CUdeviceptr from, siz
                                                  CUstream stream) {
   return called("cuMemcpyDtoHAsync_v2", Needs::context, [&](State& all) {
     if (to == nullptr) return fail(CUDA_ERROR_INVALID_VALUE, "to a null pointer");
-    return enqueue(all, stream, [&all, to, from, bytes] {
+    const CUresult enqueued = enqueue(all, stream, [&all, to, from, bytes] {
       return accessed([&] {
         each_piece(all, from, bytes, [&](void* at, size_t of) { all.memory.read_by_host(at, of); });
         std::memcpy(to, address_of(from), bytes);
       });
     });
+    // What is not pinned has been written when the call returns.
+    const Stream* const in = stream_of(all, stream);
+    if (enqueued != CUDA_SUCCESS || is_pinned(all, to) || in->capture != nullptr) return enqueued;
+    return do_until(all, stream, ~uint64_t{0});
   });
 }
 

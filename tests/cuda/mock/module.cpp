@@ -208,6 +208,7 @@ GRAPHC_MOCK_EXPORT CUresult cuModuleUnload(CUmodule module) {
       "cuModuleUnload", Needs::context,
       [&](State& all) {
         if (const CUresult error = refuse_in_capture(all, "a module")) return error;
+        if (const CUresult error = do_all(all)) return error;
         return destroy(all.modules, module, "module");
       },
       Fails::after);

@@ -136,14 +136,46 @@ CUresult check_needs(const State& all, Needs needs) {
 }
 
 CUresult enqueue(State& all, CUstream handle, Work work) {
-  if (handle == nullptr) return work();
-  Stream* stream = find(all.streams, handle);
+  Stream* stream = stream_of(all, handle);
   if (stream == nullptr) return fail(CUDA_ERROR_INVALID_HANDLE, "no such stream");
-  if (stream->capture == nullptr) return work();
+  if (stream->capture == nullptr) {
+    if (!is_late()) {
+      const CUresult before = do_until(all, handle, ~uint64_t{0});
+      return before == CUDA_SUCCESS ? work() : before;
+    }
+    stream->late.push_back(std::move(work));
+    return CUDA_SUCCESS;
+  }
   Capture& capture = *stream->capture;
   if (capture.invalidated) return fail(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "");
   capture.nodes.push_back({std::move(work), std::move(stream->last)});
   stream->last = {capture.nodes.size() - 1};
+  return CUDA_SUCCESS;
+}
+
+Stream* stream_of(State& all, CUstream handle) {
+  return reinterpret_cast<uintptr_t>(handle) <= 2 ? &all.default_stream : find(all.streams, handle);
+}
+
+CUresult do_until(State& all, const void* handle, uint64_t done) {
+  Stream* stream = nullptr;
+  while ((stream = stream_of(all, static_cast<CUstream>(const_cast<void*>(handle)))) != nullptr) {
+    if (stream->done >= done || stream->late.empty()) break;
+    // Counted before: work may wait for what came before it in the same stream.
+    const Work work = std::move(stream->late.front());
+    stream->late.pop_front();
+    ++stream->done;
+    if (const CUresult error = work()) return error;
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult do_all(State& all) {
+  constexpr uint64_t kAll = ~uint64_t{0};
+  if (const CUresult error = do_until(all, nullptr, kAll)) return error;
+  for (const auto& [handle, stream] : all.streams) {
+    if (const CUresult error = do_until(all, handle, kAll)) return error;
+  }
   return CUDA_SUCCESS;
 }
 

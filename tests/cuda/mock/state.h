@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -60,12 +61,16 @@ struct Capture {
 };
 
 struct Stream {
-  std::shared_ptr<Capture> capture;  ///< null: work is done at once
+  std::shared_ptr<Capture> capture;  ///< null: work is done at once, or late
   std::vector<size_t> last;          ///< what further work comes after
+  std::deque<Work> late;             ///< work that is not done yet, with GRAPHC_MOCK_LATE
+  uint64_t done = 0;                 ///< how much work is
 };
 
 struct Event {
   bool timed = true;
+  const void* stream = nullptr;      ///< that it was last recorded in, outside of captures
+  uint64_t after = 0;                ///< how much work of that stream it comes after
   std::shared_ptr<Capture> capture;  ///< that it was last recorded in
   std::vector<size_t> last;          ///< behind what
   std::optional<std::chrono::steady_clock::time_point> reached;
@@ -111,6 +116,7 @@ struct State {
   int retained = 0;  ///< the primary context, how often
   Objects<Memory> device_memory, host_memory;
   Objects<Stream> streams;
+  Stream default_stream;
   Objects<Event> events;
   Objects<Module> modules;
   Objects<Graph> graphs;
@@ -216,8 +222,16 @@ CUresult destroy(Objects<Object>& objects, const void* handle, const char* kind)
 /// Does the work of a graph in an order that its nodes and the seed leave: on a GPU they run beside
 /// each other.
 CUresult run_graph(State& state, const Graph& nodes);
-/// Does work in a stream, or captures it. The default stream is null.
+/// Does work in a stream, captures it, or keeps it for later. The default stream is null.
 CUresult enqueue(State& state, CUstream stream, Work work);
+/// Whether work is done only when somebody waits for it: GRAPHC_MOCK_LATE.
+inline bool is_late() { return setting("GRAPHC_MOCK_LATE", 0) != 0; }
+/// The stream of a handle; 0, 1 and 2 are the default stream. Null if there is none.
+Stream* stream_of(State& state, CUstream handle);
+/// Does work of a stream that is late until `done` of it is done; of a stream that is gone, none.
+CUresult do_until(State& state, const void* stream, uint64_t done);
+/// Does all work that is late.
+CUresult do_all(State& state);
 /// Refuses what must not happen while this thread captures, and spoils the capture.
 CUresult refuse_in_capture(State& state, const char* what);
 

@@ -9,8 +9,6 @@
 namespace graphc::core::cuda_mock {
 namespace {
 
-Stream* stream_of(const State& all, CUstream handle) { return find(all.streams, handle); }
-
 CUresult no_stream() { return fail(CUDA_ERROR_INVALID_HANDLE, "no such stream"); }
 
 /// Whether all work that the streams of a capture have put into it comes before the end of the
@@ -94,8 +92,9 @@ GRAPHC_MOCK_EXPORT CUresult cuStreamDestroy_v2(CUstream stream) {
   return called(
       "cuStreamDestroy_v2", Needs::context,
       [&](State& all) {
-        const Stream* gone = stream_of(all, stream);
+        const Stream* gone = find(all.streams, stream);
         if (gone != nullptr && gone->capture != nullptr) gone->capture->invalidated = true;
+        if (gone != nullptr) do_until(all, stream, ~uint64_t{0});
         return destroy(all.streams, stream, "stream");
       },
       Fails::after);
@@ -103,10 +102,9 @@ GRAPHC_MOCK_EXPORT CUresult cuStreamDestroy_v2(CUstream stream) {
 
 GRAPHC_MOCK_EXPORT CUresult cuStreamSynchronize(CUstream handle) {
   return called("cuStreamSynchronize", Needs::context, [&](State& all) {
-    if (handle == nullptr) return CUDA_SUCCESS;
     Stream* stream = stream_of(all, handle);
     if (stream == nullptr) return no_stream();
-    if (stream->capture == nullptr) return CUDA_SUCCESS;
+    if (stream->capture == nullptr) return do_until(all, handle, ~uint64_t{0});
     stream->capture->invalidated = true;
     return fail(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "waiting for what is not run");
   });
@@ -206,12 +204,19 @@ GRAPHC_MOCK_EXPORT CUresult cuEventRecord(CUevent handle, CUstream stream_handle
   return called("cuEventRecord", Needs::context, [&](State& all) {
     Event* event = find(all.events, handle);
     if (event == nullptr) return fail(CUDA_ERROR_INVALID_HANDLE, "no such event");
-    const Stream* stream = stream_of(all, stream_handle);
-    if (stream == nullptr && stream_handle != nullptr) return no_stream();
-    event->capture = stream == nullptr ? nullptr : stream->capture;
-    if (event->capture != nullptr) event->last = stream->last;
-    if (event->capture == nullptr) event->reached = std::chrono::steady_clock::now();
-    return CUDA_SUCCESS;
+    Stream* stream = stream_of(all, stream_handle);
+    if (stream == nullptr) return no_stream();
+    event->capture = stream->capture;
+    if (event->capture != nullptr) {
+      event->last = stream->last;
+      return CUDA_SUCCESS;
+    }
+    event->stream = stream_handle;
+    event->after = stream->done + stream->late.size();
+    return enqueue(all, stream_handle, [&all, handle] {
+      if (Event* now = find(all.events, handle)) now->reached = std::chrono::steady_clock::now();
+      return CUDA_SUCCESS;
+    });
   });
 }
 
@@ -219,7 +224,8 @@ GRAPHC_MOCK_EXPORT CUresult cuEventSynchronize(CUevent handle) {
   return called("cuEventSynchronize", Needs::context, [&](State& all) {
     const Event* event = find(all.events, handle);
     if (event == nullptr) return fail(CUDA_ERROR_INVALID_HANDLE, "no such event");
-    return event->capture != nullptr ? fail(CUDA_ERROR_CAPTURED_EVENT, "") : CUDA_SUCCESS;
+    if (event->capture != nullptr) return fail(CUDA_ERROR_CAPTURED_EVENT, "");
+    return do_until(all, event->stream, event->after + 1);
   });
 }
 
@@ -230,15 +236,31 @@ GRAPHC_MOCK_EXPORT CUresult cuStreamWaitEvent(CUstream handle, CUevent event_han
     if (event == nullptr) return fail(CUDA_ERROR_INVALID_HANDLE, "no such event");
     if (flags != CU_EVENT_WAIT_DEFAULT) return fail(CUDA_ERROR_INVALID_VALUE, "unknown flags");
     Stream* stream = stream_of(all, handle);
-    if (stream == nullptr && handle != nullptr) return no_stream();
+    if (stream == nullptr) return no_stream();
     if (event->capture != nullptr) {
-      if (stream == nullptr)
+      if (stream == &all.default_stream)
         return fail(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, "the default stream in a capture");
       return wait_in_capture(all, *stream, *event);
     }
-    if (stream == nullptr || stream->capture == nullptr) return CUDA_SUCCESS;
+    if (stream->capture == nullptr) {
+      return enqueue(all, handle, [&all, of = event->stream, after = event->after] {
+        return do_until(all, of, after);
+      });
+    }
     stream->capture->invalidated = true;
     return fail(CUDA_ERROR_STREAM_CAPTURE_ISOLATION, "an event from outside of the capture");
+  });
+}
+
+GRAPHC_MOCK_EXPORT CUresult cuStreamIsCapturing(CUstream handle, CUstreamCaptureStatus* status) {
+  return called("cuStreamIsCapturing", Needs::context, [&](State& all) {
+    const Stream* stream = stream_of(all, handle);
+    if (stream == nullptr) return no_stream();
+    if (status == nullptr) return fail(CUDA_ERROR_INVALID_VALUE, "no place for the status");
+    *status = stream->capture == nullptr     ? CU_STREAM_CAPTURE_STATUS_NONE
+              : stream->capture->invalidated ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
+                                             : CU_STREAM_CAPTURE_STATUS_ACTIVE;
+    return CUDA_SUCCESS;
   });
 }
 

@@ -60,6 +60,7 @@ DeviceState::DeviceState(std::shared_ptr<const Stream> stream, size_t bytes, std
       name_(std::move(name)) {}
 
 void DeviceState::bring(std::byte* home) const {
+  const KeptContext context;
   stream_->device()->make_current();
   stream_->copy_to_host(home, address(), bytes(), name_);
   stream_->synchronize("a state");
@@ -96,7 +97,7 @@ void GpuExecutable::prepare(const CompileOptions& options, const CodeOptions& co
   prepare_libraries(options, Choices(code.files), report);
   report.lap(&CompileReport::tune_s);
   branches_ = branches_of(launches_.step);
-  record_step();
+  step_ = captured(Copies::all);
   report.lap(&CompileReport::allocate_s);
 }
 
@@ -261,11 +262,12 @@ void GpuExecutable::check_cluster(const Kernel& kernel, const LaunchShape& shape
       kernel.name(), device_->properties().name, shape.cluster, in_bytes(shape.dynamic_shared));
 }
 
-void GpuExecutable::record_step() {
+GraphExec GpuExecutable::captured(Copies copies) const {
   const BranchStreams streams(branches_, *stream_);
-  step_ = stream_->capture([&] {
-    stream_->copy_to_device(inputs_.device.address(), inputs_.host.data(), inputs_.bytes,
-                            "the inputs");
+  return stream_->capture([&] {
+    if (copies == Copies::all)
+      stream_->copy_to_device(inputs_.device.address(), inputs_.host.data(), inputs_.bytes,
+                              "the inputs");
     if (!launches_.tables.empty() || !launches_.loops.empty() || checks_finite_)
       stream_->fill(fault_address(), 0, sizeof(Fault), "the fault");
     for (size_t i = 0; i < kept_states_.size(); ++i)
@@ -276,8 +278,9 @@ void GpuExecutable::record_step() {
       chosen ? enqueue(launches_.step[i], *chosen, stream) : launch(launches_.step[i], stream);
     });
     for (const Launch& check : finite_checks_) launch(check, *stream_);
-    stream_->copy_to_host(results_.host.data(), results_.device.address(), results_.bytes,
-                          "the outputs");
+    const size_t from = copies == Copies::all ? 0 : results_.offsets.back();
+    stream_->copy_to_host(static_cast<std::byte*>(results_.host.data()) + from,
+                          results_.device.address() + from, results_.bytes - from, "the outputs");
   });
 }
 
@@ -292,7 +295,7 @@ void GpuExecutable::copy_state_to_device(size_t i, const StoredState& state) {
   if (state.away() != &here && held_states_[i] != now) {
     const auto* there = dynamic_cast<const DeviceState*>(state.away());
     if (there != nullptr && there->stream().device()->ordinal() == device_->ordinal()) {
-      stream_->copy(here.address(), there->address(), here.bytes(), here.name());
+      copy_between_streams(*there, here);
     } else {
       stream_->copy_to_device(here.address(), state.home().address(), here.bytes(), here.name());
     }
@@ -318,6 +321,7 @@ void GpuExecutable::make_stale_forms(std::span<StoredState* const> states) {
 
 void GpuExecutable::execute(std::span<const Tensor> inputs, std::span<StoredState* const> states,
                             std::span<Tensor> outputs) {
+  const KeptContext context;
   noting_buffers([&] { step(inputs, states, outputs); });
 }
 
@@ -325,15 +329,11 @@ void GpuExecutable::step(std::span<const Tensor> inputs, std::span<StoredState* 
                          std::span<Tensor> outputs) {
   const double begun = steady_seconds();
   device_->make_current();
+  end_pending();
   has_kept_ = false;
   for (size_t i = 0; i < inputs.size(); ++i)
     copy_bytes(inputs_.at(i), inputs[i].address(), inputs[i].type().bytes());
-  for (size_t i = 0; i < states_.size(); ++i) copy_state_to_device(i, *states[i]);
-  make_stale_forms(states);
-  step_.launch(*stream_);
-  for (size_t i = 0; i < states_.size(); ++i) {
-    if (signature().states[i].written) states[i]->leave(states_[i]);
-  }
+  launch_step(step_, states);
   set_enqueue_s(steady_seconds() - begun);
   stream_->synchronize("a step");
   if (ranks_ != nullptr) ranks_->check_failures();
@@ -343,8 +343,18 @@ void GpuExecutable::step(std::span<const Tensor> inputs, std::span<StoredState* 
     copy_bytes(outputs[i].address(), results_.at(i), outputs[i].type().bytes());
 }
 
+void GpuExecutable::launch_step(const GraphExec& step, std::span<StoredState* const> states) {
+  for (size_t i = 0; i < states_.size(); ++i) copy_state_to_device(i, *states[i]);
+  make_stale_forms(states);
+  step.launch(*stream_);
+  for (size_t i = 0; i < states_.size(); ++i) {
+    if (signature().states[i].written) states[i]->leave(states_[i]);
+  }
+}
+
 void GpuExecutable::restore(std::span<StoredState* const> states) {
   if (!has_kept_) return;
+  const KeptContext context;
   device_->make_current();
   noting_buffers([&] {
     for (size_t i = 0; i < states_.size(); ++i) {

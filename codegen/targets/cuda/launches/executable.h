@@ -51,6 +51,9 @@ struct Transfer {
 /// device, runs the kernels, and copies outputs and faults back. A call copies states that were
 /// written elsewhere, launches the graph and waits for it; it makes no other requests to the
 /// driver. States that the step writes stay on the device until their home form is requested.
+///
+/// run_on_device() copies inputs and results within the device, because the addresses in a CUDA
+/// graph are fixed.
 class GpuExecutable : public Executable {
  public:
   /// Compiles and loads the code of a plan made for gpu_machine(). Uses the placement, products and
@@ -66,6 +69,10 @@ class GpuExecutable : public Executable {
   bool checks_finite() const override { return checks_finite_; }
   bool was_finite() const override { return fault().not_finite == 0; }
   void restore(std::span<StoredState* const> states) override;
+  ~GpuExecutable() override;
+  int device() const override { return device_->ordinal(); }
+  void synchronize() override;
+  DeviceTensor new_device_tensor(const Type& type) const override;
 
   /// Bytes of device memory that a step takes besides states, inputs and outputs.
   int64_t step_bytes() const;
@@ -78,6 +85,18 @@ class GpuExecutable : public Executable {
                std::span<Tensor> outputs) override;
   void step(std::span<const Tensor> inputs, std::span<StoredState* const> states,
             std::span<Tensor> outputs);
+  void execute_on_device(std::span<const AnyTensor> inputs, std::span<StoredState* const> states,
+                         std::span<const DeviceTensor> outputs, DeviceStream stream) override;
+  /// The part of it that enqueues work in `stream_`.
+  void enqueue_step(std::span<const AnyTensor> inputs, std::span<StoredState* const> states,
+                    std::span<const DeviceTensor> outputs);
+  void bring_input(size_t i, const AnyTensor& input) const;
+  /// Brings states and forms to the device, does the step, and leaves the new states there.
+  void launch_step(const GraphExec& step, std::span<StoredState* const> states);
+  /// Whether a step can find that its data is at fault, so that a caller must hear of it at once.
+  bool judges_data() const { return !launches_.tables.empty() || checks_finite_; }
+  /// Waits for a step that nobody has waited for, and throws what went wrong in it.
+  void end_pending();
 
   /// The part of the constructor that follows planning.
   void prepare(const CompileOptions& options, const CodeOptions& code, CompileReport& report,
@@ -87,7 +106,10 @@ class GpuExecutable : public Executable {
   void allocate();
   void allocate_transfers();
   DeviceBuffer buffer(int64_t bytes, const std::string& what) const;
-  void record_step();
+  /// What a captured step does besides its launches: copies inputs and outputs from and to pinned
+  /// memory, or only the fault.
+  enum class Copies : uint8_t { all, fault };
+  GraphExec captured(Copies copies) const;
   void launch(const Launch& launch, const Stream& stream) const;
   void enqueue(const Launch& launch, const ChosenProduct& chosen, const Stream& stream) const;
   /// Connects the ranks' GPUs, if the step has collectives. Collective.
@@ -103,6 +125,7 @@ class GpuExecutable : public Executable {
   CUdeviceptr address_of(const LaunchValue& value) const;
   uint64_t bits_of(const LaunchValue& value) const;
   void copy_state_to_device(size_t i, const StoredState& state);
+  void copy_between_streams(const DeviceState& from, const DeviceState& to) const;
   void make_stale_forms(std::span<StoredState* const> states);
   CUdeviceptr fault_address() const { return results_.address(signature().outputs.size()); }
   /// Throws if blocks of the completed step waited in vain for each other, or if it found an index
@@ -139,6 +162,8 @@ class GpuExecutable : public Executable {
   std::unique_ptr<ProductLibrary> products_;
   std::vector<std::optional<ChosenProduct>> chosen_products_;  ///< by launch of the step
   GraphExec step_;
+  GraphExec device_step_;    ///< for run_on_device(), captured at its first call
+  bool is_pending_ = false;  ///< whether nobody has waited for the last step
 };
 
 }  // namespace graphc::core::cuda

@@ -60,7 +60,8 @@ std::shared_ptr<const NcclCommunicator> new_communicator(Ranks& ranks, const Dev
 
 }  // namespace
 
-DevicePtr device_of(const Ranks* ranks) {
+DevicePtr device_of(const Ranks* ranks, int wanted) {
+  if (wanted >= 0) return Device::open(wanted);
   if (ranks == nullptr || ranks->count() == 1) return Device::open();
   const int found = Device::count();
   if (found == 1) return Device::open();

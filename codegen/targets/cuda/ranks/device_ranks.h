@@ -11,8 +11,9 @@ namespace graphc::core::cuda {
 
 /// The GPU of this rank: that with the number of its rank on this machine, or the only one that it
 /// sees, where a launcher shows every rank its own. The first GPU where there is one rank, or
-/// `ranks` is null. Throws ErrorKind::resource if there are fewer GPUs than ranks on this machine.
-DevicePtr device_of(const Ranks* ranks);
+/// `ranks` is null. If `wanted` is not negative, the GPU of that number instead. Throws
+/// ErrorKind::resource if there are fewer GPUs than ranks on this machine, or not the wanted one.
+DevicePtr device_of(const Ranks* ranks, int wanted = -1);
 
 /// The communicator of these ranks' GPUs, kept as long as somebody has it. The first call is
 /// collective: it begins NCCL, by an identifier of rank 0, and tries it. Throws ErrorKind::resource
