@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 namespace graphc::core {
 namespace {
@@ -41,10 +42,33 @@ Tensor converted(const Tensor& input, const Argument& wanted) {
   }
 }
 
+/// An input that the caller does not pass.
+std::optional<Tensor> implied(const Argument& argument, const InputRules& rules) {
+  const auto dim = rules.lengths.find(argument.name);
+  if (dim == rules.lengths.end()) return {};
+  return Literal::of(int32_t(rules.extents.at(dim->second)));
+}
+
+void check_bounds(const Argument& argument, const InputRules& rules, const AnyTensor& input,
+                  DeviceStream stream = 0) {
+  for (const InputBound& bound : rules.bounds) {
+    if (bound.input == argument.name) check_lengths(input, bound, stream);
+  }
+}
+
+void expect_type(const Argument& argument, const DeviceTensor& input) {
+  if (input.type() == argument.type) return;
+  throw input_error({},
+                    "input '{}' is {}: found {} in the memory of a GPU, where nothing is converted",
+                    argument.name, to_string(argument.type), to_string(input.type()));
+}
+
 }  // namespace
 
-void check_lengths(const Tensor& input, const InputBound& bound) {
-  const std::vector<int64_t> lengths = input.literal().to_vector<int64_t>();
+void check_lengths(const AnyTensor& input, const InputBound& bound, DeviceStream stream) {
+  const auto* const there = std::get_if<DeviceTensor>(&input);
+  const Tensor here = there == nullptr ? std::get<Tensor>(input) : to_host(*there, stream);
+  const std::vector<int64_t> lengths = here.to_vector<int64_t>();
   for (size_t row = 0; row < lengths.size(); ++row) {
     if (lengths[row] >= 0 && lengths[row] <= bound.most) continue;
     throw input_error(bound.where, "lengths '{}': row {} has {} steps: wanted 0 to {}", bound.input,
@@ -61,15 +85,35 @@ std::vector<Tensor> arguments_of(const Signature& signature, const InputRules& r
   std::vector<Tensor> arguments;
   size_t next = 0;
   for (const Argument& argument : signature.inputs) {
-    if (const auto dim = rules.lengths.find(argument.name); dim != rules.lengths.end()) {
-      arguments.emplace_back(Literal::of(int32_t(rules.extents.at(dim->second))));
+    if (const std::optional<Tensor> length = implied(argument, rules)) {
+      arguments.push_back(*length);
       continue;
     }
-    Tensor input = inputs[next++];
-    for (const InputBound& bound : rules.bounds) {
-      if (bound.input == argument.name) check_lengths(input, bound);
-    }
+    const Tensor& input = inputs[next++];
+    check_bounds(argument, rules, input);
     arguments.push_back(converted(fitted(input, argument.type.shape), argument));
+  }
+  return arguments;
+}
+
+std::vector<AnyTensor> arguments_on_device(const Signature& signature, const InputRules& rules,
+                                           const std::vector<AnyTensor>& inputs,
+                                           DeviceStream stream) {
+  std::vector<AnyTensor> arguments;
+  size_t next = 0;
+  for (const Argument& argument : signature.inputs) {
+    if (const std::optional<Tensor> length = implied(argument, rules)) {
+      arguments.emplace_back(*length);
+      continue;
+    }
+    const AnyTensor& input = inputs[next++];
+    if (const auto* const there = std::get_if<DeviceTensor>(&input)) {
+      expect_type(argument, *there);
+      arguments.push_back(input);
+    } else {
+      arguments.emplace_back(converted(std::get<Tensor>(input), argument));
+    }
+    check_bounds(argument, rules, input, stream);
   }
   return arguments;
 }

@@ -22,8 +22,21 @@ InputRules rules_of(const TracedGraph& traced);
 std::vector<Tensor> arguments_of(const Signature& signature, const InputRules& rules,
                                  const std::vector<Tensor>& inputs);
 
-/// Throws ErrorKind::input, naming the row, for lengths that are out of bounds.
-void check_lengths(const Tensor& lengths, const InputBound& bound);
+/// The same for a run on a GPU: inputs in its memory stay there, and have the signature's types.
+/// Lengths are read from it, after the work that is in `stream`.
+std::vector<AnyTensor> arguments_on_device(const Signature& signature, const InputRules& rules,
+                                           const std::vector<AnyTensor>& inputs,
+                                           DeviceStream stream);
+
+/// The same for a run on a GPU. Inputs in its memory stay there and must have the signature's
+/// types. Lengths are read from it, after the work that is in `stream` now.
+std::vector<AnyTensor> arguments_on_device(const Signature& signature, const InputRules& rules,
+                                           const std::vector<AnyTensor>& inputs,
+                                           DeviceStream stream);
+
+/// Throws ErrorKind::input, naming the row, for lengths that are out of bounds. Those on a GPU are
+/// read after the work that is in `stream` now.
+void check_lengths(const AnyTensor& lengths, const InputBound& bound, DeviceStream stream = 0);
 
 /// A tensor of this shape with the elements of `from` at the same indices and 0 elsewhere; `from`
 /// itself if it already has the shape.

@@ -16,7 +16,13 @@ Data::Data(DType dtype, std::span<const std::byte> bytes, int64_t elements, cons
     throw input_error({}, "{} has {} elements: found {}", to_string(type), shape.elements(),
                       elements);
   }
-  tensor_ = Literal::from_bytes(type, bytes);
+  tensor_ = Tensor(Literal::from_bytes(type, bytes));
+}
+
+const Tensor& Data::tensor() const {
+  if (const auto* const tensor = std::get_if<Tensor>(&tensor_)) return *tensor;
+  throw input_error({}, "{} is in the memory of GPU {}: wanted the host's", to_string(type()),
+                    std::get<DeviceTensor>(tensor_).device());
 }
 
 bool Data::fits(DType found, DType declared, bool converts) {
@@ -32,7 +38,7 @@ void Data::check_row(int64_t row, int64_t found, int64_t wanted) {
 }
 
 void Data::check_held_by_i64() const {
-  const Elements<const int64_t> elements = tensor_.literal().data<int64_t>();
+  const Elements<const int64_t> elements = tensor().literal().data<int64_t>();
   const auto high = std::ranges::find_if(elements, [](int64_t x) { return x < 0; });
   if (high == elements.end()) return;
   throw input_error({}, "element {} is {}, which no type of the language holds: i64 goes to {}",
@@ -43,6 +49,10 @@ Data npy(const std::filesystem::path& path) {
   Data data(read_npy(path));
   data.converts_ = true;
   return data;
+}
+
+DeviceTensor to_device(const Data& from, int device) {
+  return copy_to_device(from.tensor(), device);
 }
 
 std::vector<Data> in_order(const NamedData& inputs, const std::vector<std::string>& names,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Data: inputs in the forms that programs have them: numbers, vectors, spans with a shape, NumPy
-// files.
+// files, memory of a GPU.
 #pragma once
 
 #include <concepts>
@@ -9,9 +9,10 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
-#include "runtime/tensor.h"
+#include "runtime/device_tensor.h"
 
 namespace graphc::core {
 
@@ -22,11 +23,12 @@ namespace graphc::core {
 /// integers to any number type. A floating-point number never becomes an integer. A number outside
 /// the range of the declared type is an error: 300 as u8, or a finite number that would round to
 /// infinity, such as 1e300 as f32. Otherwise floats are rounded, and so is an integer beyond 2^24
-/// as f32.
+/// as f32. A DeviceTensor is for Session::run_on_device() and is not converted.
 class Data {
  public:
   Data(const Tensor& tensor) : tensor_(tensor) {}
-  Data(const Literal& literal) : tensor_(literal) {}
+  Data(const DeviceTensor& tensor) : tensor_(tensor) {}
+  Data(const Literal& literal) : tensor_(Tensor(literal)) {}
 
   /// A scalar.
   template <Number T>
@@ -46,7 +48,7 @@ class Data {
       : Data(std::span<const T>(elements), shape) {}
   Data(const std::vector<bool>& elements)
       : Data(std::vector<uint8_t>(elements.begin(), elements.end())) {
-    tensor_ = tensor_.literal().converted(DType::boolean);
+    tensor_ = Tensor(tensor().literal().converted(DType::boolean));
   }
   /// Rows of equal length, as shape [rows, columns]. Throws ErrorKind::input for rows of unequal
   /// length.
@@ -65,8 +67,11 @@ class Data {
     return data;
   }
 
-  const Tensor& tensor() const { return tensor_; }
-  const Type& type() const { return tensor_.type(); }
+  /// The numbers. Throws ErrorKind::input if they are in the memory of a GPU, which is for
+  /// Session::run_on_device().
+  const Tensor& tensor() const;
+  const AnyTensor& any() const { return tensor_; }
+  const Type& type() const { return type_of(tensor_); }
   /// Whether it is converted to the declared type.
   bool converts() const { return converts_; }
   /// Whether it can be passed for an input declared with this dtype.
@@ -95,12 +100,17 @@ class Data {
   /// For unsigned 64-bit numbers: throws ErrorKind::input for 2^63 and above.
   void check_held_by_i64() const;
 
-  Tensor tensor_;
+  AnyTensor tensor_;
   bool converts_ = false;
 };
 
 /// The array in a NumPy file. Throws ErrorKind::input naming the file and what is wrong with it.
 Data npy(const std::filesystem::path& path);
+
+/// A copy in the memory of a GPU, counted from 0: an input of Session::run_on_device() that need
+/// not be brought there in every run. Throws ErrorKind::resource if there is no such GPU, or too
+/// little memory.
+DeviceTensor to_device(const Data& from, int device = 0);
 
 /// Inputs of a graph by name, in any order: `{{"x", x}, {"y", y}}`.
 using NamedData = std::vector<std::pair<std::string, Data>>;

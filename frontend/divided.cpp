@@ -111,10 +111,14 @@ Divided::Part Divided::compiled(const GraphPtr& graph, const std::string& name, 
   return part;
 }
 
-std::vector<Type> Divided::first_types() const {
+std::vector<Type> Divided::first_types() const { return types_of(first_); }
+
+std::vector<Type> Divided::second_types() const { return types_of(second_); }
+
+std::vector<Type> Divided::types_of(const Part& part) {
   std::vector<Type> types;
-  for (const Argument& output : first_.executable->signature().outputs)
-    types.push_back(output.type);
+  if (part.executable == nullptr) return types;
+  for (const Argument& output : part.executable->signature().outputs) types.push_back(output.type);
   return types;
 }
 
@@ -155,6 +159,17 @@ void Divided::run_into(Part& part, const std::vector<Tensor>& inputs, std::span<
   const OneThread::Inside here = session_.inside();
   part.executable->run(arguments_of(part.executable->signature(), part.rules, inputs), part.states,
                        results);
+}
+
+void Divided::run_on_device(Part& part, const std::vector<AnyTensor>& inputs,
+                            std::span<const DeviceTensor> results, DeviceStream stream) {
+  std::vector<Type> types;
+  for (const AnyTensor& input : inputs) types.push_back(type_of(input));
+  check(part, types);
+  const OneThread::Inside here = session_.inside();
+  const Signature& signature = part.executable->signature();
+  part.executable->run_on_device(arguments_on_device(signature, part.rules, inputs, stream),
+                                 part.states, results, stream);
 }
 
 }  // namespace graphc::core

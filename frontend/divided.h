@@ -47,10 +47,24 @@ class Divided {
     run_into(second_, inputs, results);
   }
 
+  /// The same on the GPU of the session: inputs in its memory or the host's, results in memory of
+  /// the caller. They come after the work that is in `stream` now and before what is put into it
+  /// later, and are not waited for (Executable::run_on_device()).
+  void first_on_device(const std::vector<AnyTensor>& inputs, std::span<const DeviceTensor> results,
+                       DeviceStream stream) {
+    run_on_device(first_, inputs, results, stream);
+  }
+  void second_on_device(const std::vector<AnyTensor>& inputs, std::span<const DeviceTensor> results,
+                        DeviceStream stream) {
+    run_on_device(second_, inputs, results, stream);
+  }
+
   /// Where the inputs of the second part are from, before the late ones.
   const std::vector<HandedOver>& handed() const { return handed_; }
   /// The types of what the first part gives: results, then saved values.
   std::vector<Type> first_types() const;
+  /// The types of what the second part gives; none if there is none.
+  std::vector<Type> second_types() const;
   Session& session() const { return session_; }
   /// Of both graphs as text and of the options that they are compiled with: the same in every
   /// process.
@@ -68,7 +82,10 @@ class Divided {
   Part compiled(const GraphPtr& graph, const std::string& name, InputRules rules,
                 CompileReport& report);
   Outputs run(Part& part, const std::vector<Data>& inputs);
+  static std::vector<Type> types_of(const Part& part);
   void run_into(Part& part, const std::vector<Tensor>& inputs, std::span<Tensor> results);
+  void run_on_device(Part& part, const std::vector<AnyTensor>& inputs,
+                     std::span<const DeviceTensor> results, DeviceStream stream);
   /// Throws unless the part can run with inputs of these types.
   void check(const Part& part, const std::vector<Type>& inputs) const;
 

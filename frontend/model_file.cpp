@@ -282,11 +282,16 @@ ModelFile parse_model_file(std::string_view bytes, const std::string& file) {
 }
 
 void ModelFile::check(const Graph& graph, const std::vector<Tensor>& inputs) const {
+  check(graph, {inputs.begin(), inputs.end()}, 0);
+}
+
+void ModelFile::check(const Graph& graph, const std::vector<AnyTensor>& inputs,
+                      DeviceStream stream) const {
   const auto found = bounds.find(graph.name());
   if (found == bounds.end()) return;
   for (const InputBound& bound : found->second) {
     for (size_t i = 0; i < inputs.size(); ++i) {
-      if (graph.inputs()[i].name() == bound.input) check_lengths(inputs[i], bound);
+      if (graph.inputs()[i].name() == bound.input) check_lengths(inputs[i], bound, stream);
     }
   }
 }

@@ -36,6 +36,8 @@ struct ModelFile {
 
   /// Throws ErrorKind::input if an input of a graph holds lengths out of bounds.
   void check(const Graph& graph, const std::vector<Tensor>& inputs) const;
+  /// The same for inputs that may be on a GPU, read after the work that is in `stream` now.
+  void check(const Graph& graph, const std::vector<AnyTensor>& inputs, DeviceStream stream) const;
 };
 
 /// Writes graphs of the session's model, with the values of the states they use, to one file,

@@ -118,6 +118,12 @@ class Outputs {
   Names names_;
 };
 
+/// The results of a run on a GPU, which belong to the caller.
+struct DeviceOutputs {
+  std::vector<DeviceTensor> tensors;
+  Outputs::Names names;  ///< one for each result, or none if the graph names none
+};
+
 /// What Session::save() writes: the model (parameters and buffers), or every state, which is needed
 /// to resume a training (see StateOptions).
 enum class Saving { model, everything };
@@ -150,6 +156,17 @@ class Session {
   Outputs run(std::string_view graph, const std::vector<T>& inputs) {
     return run(graph, std::vector<Data>(inputs.begin(), inputs.end()));
   }
+
+  /// Runs a graph on the GPU of the session, with results in its memory and inputs there or in the
+  /// host's. Begins after the work that is in `stream` now, and waits for the end. Throws
+  /// ErrorKind::input for another target than cuda, for an input on a GPU that is not of the
+  /// declared type, and with `round_up`, `check_finite` or ranks, which want inputs in the host's
+  /// memory.
+  DeviceOutputs run_on_device(std::string_view graph, const std::vector<Data>& inputs,
+                              DeviceStream stream = 0);
+  /// The same with inputs by name.
+  DeviceOutputs run_named_on_device(std::string_view graph, const NamedData& inputs,
+                                    DeviceStream stream = 0);
 
   /// Runs a graph as operator() does: once to compile it and to allocate, once to measure. Returns
   /// the time of each kernel of the second run, in the order of their starts. Throws
@@ -216,6 +233,8 @@ class Session {
   /// A declared state of the model. Throws ErrorKind::input for another name.
   const StateCell& declared(std::string_view name) const;
   Outputs run_here(std::string_view graph, const std::vector<Data>& inputs);
+  DeviceOutputs run_on_device_here(std::string_view graph, const std::vector<Data>& inputs,
+                                   DeviceStream stream);
   /// Named inputs in the order of the graph's inputs; traces it once to find that order.
   std::vector<Data> ordered(std::string_view graph, const NamedData& inputs);
   const RoundedCall& rounded(std::string_view graph, const GivenTypes& called);

@@ -103,8 +103,8 @@ enum {
 
 enum { GRAPHC_MAX_RANK = 6 };
 
-/// Where memory is; the numbers are DLPack's. Tensors are in the host's memory, on every target:
-/// others are GRAPHC_ERROR_INPUT.
+/// Where memory is; the numbers are DLPack's. Tensors are in the host's memory, on every target,
+/// except for graphc_graph_run_on_stream(): others are GRAPHC_ERROR_INPUT.
 enum { GRAPHC_DEVICE_CPU = 1, GRAPHC_DEVICE_CUDA = 2, GRAPHC_DEVICE_CUDA_HOST = 3 };
 
 /// A view of the caller's memory, which graphc neither keeps nor frees. The layout is that of
@@ -116,8 +116,8 @@ enum { GRAPHC_DEVICE_CPU = 1, GRAPHC_DEVICE_CUDA = 2, GRAPHC_DEVICE_CUDA_HOST = 
 /// GRAPHC_ERROR_INPUT.
 typedef struct graphc_tensor {
   void* data;  ///< the element with all indices 0, `byte_offset` less; NULL if there is no element
-  int32_t device_type;     ///< GRAPHC_DEVICE_CPU
-  int32_t device_id;       ///< 0
+  int32_t device_type;     ///< GRAPHC_DEVICE_CPU, ...
+  int32_t device_id;       ///< with GRAPHC_DEVICE_CUDA the GPU, counted from 0; otherwise 0
   int32_t rank;            ///< number of axes
   graphc_dtype dtype;      ///< GRAPHC_F32, ...
   const int64_t* shape;    ///< `rank` extents, outermost first; NULL for rank 0
@@ -198,6 +198,7 @@ typedef struct graphc_options {
   /// argument. The line lives as long as the call.
   void (*announce)(const char* line, void* data);
   void* announce_data;
+  int32_t device;  ///< of target "cuda": the GPU, counted from 0
 } graphc_options;
 
 /// The states begin with the module's values. `options` may be NULL.
@@ -254,6 +255,19 @@ GRAPHC_API graphc_status graphc_graph_describe(const graphc_graph* graph, graphc
 GRAPHC_API graphc_status graphc_graph_run(graphc_graph* graph, const graphc_tensor* inputs,
                                           size_t input_count, const graphc_tensor* results,
                                           size_t result_count, graphc_error** error);
+/// Runs the graph on its GPU, with target "cuda": the results are in the memory of that
+/// (GRAPHC_DEVICE_CUDA), the inputs there or in the host's; those on the GPU are row-major.
+/// `stream` is a CUstream or a cudaStream_t; NULL is the default one. On the GPU the run comes
+/// after the work that is in `stream` at the call, and before what is put into `stream` later. The
+/// call returns before the work is done, except where the data may be at fault (an index outside
+/// its table). What goes wrong after it has returned is the error of the next call on the graph.
+GRAPHC_API graphc_status graphc_graph_run_on_stream(graphc_graph* graph,
+                                                    const graphc_tensor* inputs, size_t input_count,
+                                                    const graphc_tensor* results,
+                                                    size_t result_count, void* stream,
+                                                    graphc_error** error);
+/// Waits for the runs of graphc_graph_run_on_stream(), and fails if something went wrong in them.
+GRAPHC_API graphc_status graphc_graph_synchronize(graphc_graph* graph, graphc_error** error);
 GRAPHC_API graphc_status graphc_graph_free(graphc_graph* graph, graphc_error** error);
 
 #ifdef __cplusplus

@@ -14,7 +14,8 @@ namespace {
 std::vector<Type> types_of(const graphc_tensor* inputs, size_t count, const CSession& session) {
   std::vector<Type> types;
   for (size_t i = 0; i < count; ++i) {
-    Type type = CallersTensor(inputs[i], fmt::format("input {}", i), true).type();
+    Type type =
+        CallersTensor(inputs[i], fmt::format("input {}", i), CallersTensor::Of::type).type();
     // Under precision f64 the f32 of the program are f64 for the caller.
     if (session.options.precision == Precision::f64 && type.dtype == DType::f64)
       type.dtype = DType::f32;
@@ -50,7 +51,8 @@ std::unique_ptr<graphc_graph> compile_graph(std::shared_ptr<CSession> session, G
 std::vector<CallersTensor> checked(const CCall& call, const graphc_tensor* tensors, size_t count,
                                    const std::string& graph, const char* argument,
                                    std::string_view what, const std::vector<Argument>& wanted,
-                                   const std::vector<std::string>& names) {
+                                   const std::vector<std::string>& names,
+                                   CallersTensor::Of of = CallersTensor::Of::host) {
   if (count != wanted.size()) {
     throw input_error({}, "graph '{}' has {} {}{}: found {}", graph, wanted.size(), what,
                       wanted.size() == 1 ? "" : "s", count);
@@ -58,7 +60,7 @@ std::vector<CallersTensor> checked(const CCall& call, const graphc_tensor* tenso
   if (count > 0) call.given(tensors, argument);
   std::vector<CallersTensor> found;
   for (size_t i = 0; i < count; ++i) {
-    found.emplace_back(tensors[i], fmt::format("graph '{}': {} '{}'", graph, what, names[i]));
+    found.emplace_back(tensors[i], fmt::format("graph '{}': {} '{}'", graph, what, names[i]), of);
     if (found[i].type() == wanted[i].type) continue;
     throw input_error({}, "{} is {}: found {}", found[i].what(), to_string(wanted[i].type),
                       to_string(found[i].type()));
@@ -99,6 +101,35 @@ void run(const CCall& call, graphc_graph& graph, const graphc_tensor* inputs, si
   for (const CallersTensor& result : to) outputs.push_back(result.to_write());
   graph.session->file->check(*graph.graph, arguments);
   graph.executable->run(arguments, graph.states, outputs);
+}
+
+void run_on_stream(const CCall& call, graphc_graph& graph, const graphc_tensor* inputs,
+                   size_t input_count, const graphc_tensor* results, size_t result_count,
+                   DeviceStream stream) {
+  const OneThread::Inside here = graph.session->inside();
+  const Signature& signature = graph.executable->signature();
+  constexpr auto kAnywhere = CallersTensor::Of::anywhere;
+  const auto from = checked(call, inputs, input_count, signature.graph, "inputs", "input",
+                            signature.inputs, names_of(signature.inputs), kAnywhere);
+  const auto to = checked(call, results, result_count, signature.graph, "results", "result",
+                          signature.outputs, graph.results, kAnywhere);
+  check_memory(from, to);
+  std::vector<AnyTensor> arguments;
+  std::vector<DeviceTensor> outputs;
+  for (const CallersTensor& input : from)
+    input.is_on_gpu() ? arguments.emplace_back(input.on_gpu())
+                      : arguments.emplace_back(input.to_read());
+  for (const CallersTensor& result : to) {
+    if (!result.is_on_gpu()) {
+      throw input_error({},
+                        "{}: its memory is the host's: wanted that of a GPU "
+                        "(GRAPHC_DEVICE_CUDA)",
+                        result.what());
+    }
+    outputs.push_back(result.on_gpu());
+  }
+  graph.session->file->check(*graph.graph, arguments, stream);
+  graph.executable->run_on_device(arguments, graph.states, outputs, stream);
 }
 
 const std::vector<Argument>& arguments_of(const CCall& call, const graphc_graph& graph,
@@ -170,6 +201,23 @@ graphc_status graphc_graph_run(graphc_graph* graph, const graphc_tensor* inputs,
                                graphc_error** error) {
   return guarded(__func__, error, [&](const CCall& call) {
     run(call, call.live(graph, "graph"), inputs, input_count, results, result_count);
+  });
+}
+
+graphc_status graphc_graph_run_on_stream(graphc_graph* graph, const graphc_tensor* inputs,
+                                         size_t input_count, const graphc_tensor* results,
+                                         size_t result_count, void* stream, graphc_error** error) {
+  return guarded(__func__, error, [&](const CCall& call) {
+    run_on_stream(call, call.live(graph, "graph"), inputs, input_count, results, result_count,
+                  reinterpret_cast<DeviceStream>(stream));
+  });
+}
+
+graphc_status graphc_graph_synchronize(graphc_graph* graph, graphc_error** error) {
+  return guarded(__func__, error, [&](const CCall& call) {
+    graphc_graph& on = call.live(graph, "graph");
+    const OneThread::Inside here = on.session->inside();
+    on.executable->synchronize();
   });
 }
 

@@ -44,6 +44,12 @@ void set_options(const CCall& call, const graphc_options& given, CSession& sessi
   if (given.unroll != nullptr) compile.unroll = given.unroll;
   if (given.cpu != nullptr) compile.architecture = given.cpu;
   if (given.remat != nullptr) compile.remat = given.remat;
+  if (given.device != 0 && &on != &targets::cuda)
+    throw call.error(fmt::format("options: target '{}' has no option 'device'", on.name));
+  if (given.device < 0)
+    throw call.error(
+        fmt::format("options: device: wanted a GPU from 0 on: found {}", given.device));
+  if (&on == &targets::cuda) compile.cuda.device = given.device;
   compile.memory = given.memory;
   compile.threads = given.threads;
   session.announce = given.announce;

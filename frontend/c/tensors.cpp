@@ -43,14 +43,18 @@ Shape shape_of(const graphc_tensor& descriptor, const std::string& what) {
   }
 }
 
-void check_device(const graphc_tensor& descriptor, const std::string& what) {
+/// The GPU in whose memory it is; -1: the host's.
+int gpu_of(const graphc_tensor& descriptor, const std::string& what, CallersTensor::Of of) {
   const int32_t type = descriptor.device_type;
-  if (type == GRAPHC_DEVICE_CPU || type == GRAPHC_DEVICE_CUDA_HOST) return;
-  const std::string found = type == GRAPHC_DEVICE_CUDA
-                                ? fmt::format("cuda:{}", descriptor.device_id)
-                                : fmt::format("a device of type {}", type);
-  throw input_error({}, "{}: its memory is on {}: wanted the host's (GRAPHC_DEVICE_CPU)", what,
-                    found);
+  if (type == GRAPHC_DEVICE_CPU || type == GRAPHC_DEVICE_CUDA_HOST) return -1;
+  const bool is_gpu = type == GRAPHC_DEVICE_CUDA;
+  if (is_gpu && of == CallersTensor::Of::anywhere && descriptor.device_id >= 0)
+    return descriptor.device_id;
+  const std::string found = is_gpu ? fmt::format("cuda:{}", descriptor.device_id)
+                                   : fmt::format("a device of type {}", type);
+  throw input_error({}, "{}: its memory is on {}: wanted the host's (GRAPHC_DEVICE_CPU){}", what,
+                    found,
+                    of == CallersTensor::Of::anywhere ? " or a GPU's (GRAPHC_DEVICE_CUDA)" : "");
 }
 
 }  // namespace
@@ -59,11 +63,11 @@ graphc_dtype c_dtype_of(DType dtype) {
   return std::ranges::find(kDTypes, dtype, &Named::dtype)->number;
 }
 
-CallersTensor::CallersTensor(const graphc_tensor& descriptor, std::string what, bool without_data)
+CallersTensor::CallersTensor(const graphc_tensor& descriptor, std::string what, Of of)
     : what_(std::move(what)),
       type_{dtype_of(descriptor.dtype, what_), shape_of(descriptor, what_)} {
-  if (without_data) return;
-  check_device(descriptor, what_);
+  if (of == Of::type) return;
+  gpu_ = gpu_of(descriptor, what_, of);
   if (type_.shape.elements() > 0) find_elements(descriptor);
 }
 
@@ -131,10 +135,19 @@ Tensor CallersTensor::to_read() const {
   return tensor;
 }
 
+DeviceTensor CallersTensor::on_gpu() const {
+  check_plain();
+  return {type_, gpu_, reinterpret_cast<uint64_t>(first_)};
+}
+
 Tensor CallersTensor::to_write() const {
   if (first_ == nullptr) return Tensor(type_);
-  if (plain_)
-    return Tensor(type_, std::shared_ptr<std::byte>(std::shared_ptr<std::byte>(), first_));
+  check_plain();
+  return Tensor(type_, std::shared_ptr<std::byte>(std::shared_ptr<std::byte>(), first_));
+}
+
+void CallersTensor::check_plain() const {
+  if (plain_) return;
   if (reinterpret_cast<uintptr_t>(first_) % uintptr_t(size_of(type_.dtype)) != 0) {
     throw input_error({}, "{}: its address is no multiple of {} bytes, the size of {}", what_,
                       size_of(type_.dtype), name_of(type_.dtype));
@@ -142,8 +155,9 @@ Tensor CallersTensor::to_write() const {
   std::vector<int64_t> strides;
   for (int axis = 0; axis < type_.shape.rank(); ++axis)
     strides.push_back(strides_[size_t(axis)] / size_of(type_.dtype));
-  throw input_error({}, "{} is {} with strides [{}]: wanted row-major, because it is written",
-                    what_, to_string(type_), fmt::join(strides, ","));
+  throw input_error({}, "{} is {} with strides [{}]: wanted row-major, because it is {}", what_,
+                    to_string(type_), fmt::join(strides, ","),
+                    is_on_gpu() ? "in the memory of a GPU" : "written");
 }
 
 bool CallersTensor::shares_memory(const CallersTensor& other) const {

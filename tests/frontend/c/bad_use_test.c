@@ -54,6 +54,8 @@ CALL(graphc_session_compile, (at[SESSION], at[NAME], NULL, 0, &new_graph, e))
 CALL(graphc_graph_count, (at[GRAPH], GRAPHC_INPUT, at[COUNT], e))
 CALL(graphc_graph_describe, (at[GRAPH], GRAPHC_INPUT, 0, at[INFO], e))
 CALL(graphc_graph_run, (at[GRAPH], NULL, 0, NULL, 0, e))
+CALL(graphc_graph_run_on_stream, (at[GRAPH], NULL, 0, NULL, 0, NULL, e))
+CALL(graphc_graph_synchronize, (at[GRAPH], e))
 CALL(graphc_graph_free, (at[GRAPH], e))
 
 struct row {
@@ -83,6 +85,8 @@ static const struct row kRows[] = {
     ROW(graphc_graph_count, 0, GRAPH, COUNT),
     ROW(graphc_graph_describe, 0, GRAPH, INFO),
     ROW(graphc_graph_run, 0, GRAPH),
+    ROW(graphc_graph_run_on_stream, 0, GRAPH),
+    ROW(graphc_graph_synchronize, 0, GRAPH),
     ROW(graphc_graph_free, 1, GRAPH),
 };
 
