@@ -43,7 +43,35 @@ graphc_tensor descriptor_of(const nb::ndarray<nb::ro>& array) {
   return tensor;
 }
 
+constexpr int kCuda = nb::device::cuda::value;
+
+bool is_on_gpu(nb::handle object) {
+  if (!nb::hasattr(object, "__dlpack_device__")) return false;
+  const nb::object device = object.attr("__dlpack_device__")();
+  return nb::cast<int>(nb::int_(device[0])) == kCuda;
+}
+
+void check_known(const nb::ndarray<nb::ro>& array, nb::handle object, const std::string& what,
+                 Where where) {
+  if (is_known(array.dtype())) return;
+  throw input_error(where,
+                    "{}: wanted elements of f32, bf16, f64, i32, i64, u32, u8 or bool: found {}{}: "
+                    "convert it, as by astype('float32')",
+                    what, type_text(object), dtype_text(object));
+}
+
 }  // namespace
+
+DeviceTensor device_tensor_of(nb::handle object, const std::string& what, Where where) {
+  nb::ndarray<nb::ro> array;
+  if (!nb::try_cast(object, array) || array.device_type() != kCuda) {
+    PyErr_Clear();
+    throw input_error(where, "{}: wanted an array in the memory of a GPU: found {}", what,
+                      type_text(object));
+  }
+  check_known(array, object, what, where);
+  return CallersTensor(descriptor_of(array), what, CallersTensor::Of::anywhere).on_gpu();
+}
 
 Given::Given(nb::handle object, const std::string& what, Where where) {
   if (take_number(object, what, where)) return;
@@ -90,18 +118,21 @@ void Given::take_array(nb::handle object, const std::string& what, Where where) 
                       "x.filled(0)",
                       what, type_text(object));
   }
-  if (!nb::try_cast(object, array_)) {
+  // 1 is the default stream in DLPack.
+  const nb::object there =
+      is_on_gpu(object) ? object.attr("__dlpack__")(nb::arg("stream") = 1) : nb::borrow(object);
+  if (!nb::try_cast(there, array_)) {
     PyErr_Clear();
     throw input_error(where, "{}: wanted numbers, or an array of them: found {}{}", what,
                       type_text(object), dtype_text(object));
   }
-  if (!is_known(array_.dtype())) {
-    throw input_error(where,
-                      "{}: wanted elements of f32, bf16, f64, i32, i64, u32, u8 or bool: found "
-                      "{}{}: convert it, as by astype('float32')",
-                      what, type_text(object), dtype_text(object));
-  }
+  check_known(array_, object, what, where);
   try {
+    if (array_.device_type() == kCuda) {
+      data_.emplace(
+          CallersTensor(descriptor_of(array_), what, CallersTensor::Of::anywhere).on_gpu());
+      return;
+    }
     data_.emplace(Data::converting(CallersTensor(descriptor_of(array_), what).to_read()));
   } catch (Error& error) {
     throw error.at(where);

@@ -16,15 +16,19 @@ namespace graphc::core::python {
 namespace nb = nanobind;
 
 /// One input of a call: a number, nested lists of numbers, or whatever supports DLPack or the
-/// buffer protocol. A row-major, aligned array in the host's memory is read where it is; others are
-/// copied. Keeps the caller's array alive; destroy it with the interpreter's lock held.
+/// buffer protocol. A row-major, aligned array in the host's memory is read where it is; others
+/// there are copied. One in the memory of a GPU stays there. Its owner's work comes before the
+/// work that the default stream gets later. Keeps the caller's array alive; destroy it with the
+/// interpreter's lock held.
 class Given {
  public:
-  /// `what` is the argument in messages: "input 0". Throws ErrorKind::input for memory of a device,
-  /// an element type that graphc does not have, and objects that are no arrays.
+  /// `what` is the argument in messages: "input 0". Throws ErrorKind::input for an element type
+  /// that graphc does not have, for objects that are no arrays, and in the memory of a GPU for one
+  /// that is not row-major.
   Given(nb::handle object, const std::string& what, Where where);
 
   const Data& data() const { return *data_; }
+  bool is_on_device() const { return std::holds_alternative<DeviceTensor>(data_->any()); }
 
  private:
   bool take_number(nb::handle object, const std::string& what, Where where);
@@ -38,5 +42,9 @@ class Given {
 /// A NumPy array that shares the tensor's buffer and keeps it alive; bf16 becomes f32, because
 /// NumPy has no such type.
 nb::object array_of(const Tensor& tensor);
+
+/// A tensor in the memory of a GPU, from a capsule or an object of DLPack. Whoever made it answers
+/// for what it holds, and for how long.
+DeviceTensor device_tensor_of(nb::handle object, const std::string& what, Where where);
 
 }  // namespace graphc::core::python

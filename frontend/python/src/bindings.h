@@ -48,6 +48,7 @@ void bind_models(nb::module_& module);
 void bind_layers(nb::module_& module);
 void bind_optimizers(nb::module_& module);
 void bind_sessions(nb::module_& module);
+void bind_devices(nb::module_& module);
 void bind_divided(nb::module_& module);
 void bind_files(nb::module_& module);
 void bind_ops(nb::module_& module);

@@ -52,18 +52,65 @@ nb::list run(nb::args inputs, Run run) {
   return arrays;
 }
 
+/// Runs a part on the GPU, with results in the caller's memory and in the order of its stream.
+template <typename Run>
+void run_on_device(nb::handle inputs, nb::handle results, Run run) {
+  const Where where = python_line();
+  std::deque<Given> given;
+  std::vector<AnyTensor> arguments;
+  for (nb::handle input : inputs)
+    arguments.push_back(
+        given.emplace_back(input, fmt::format("input {}", given.size()), where).data().any());
+  std::vector<DeviceTensor> outputs;
+  for (nb::handle result : results)
+    outputs.push_back(device_tensor_of(result, fmt::format("result {}", outputs.size()), where));
+  const nb::gil_scoped_release others;
+  run(arguments, outputs);
+}
+
 bool use_threads_of(const std::string& path) {
   static const std::optional<OpenMp> runtime = OpenMp::of_library(path);
   if (runtime) ThreadTeam::use_threads_of(&*runtime);
   return runtime.has_value();
 }
 
+void add_runs(nb::class_<Divided>& divided) {
+  divided
+      .def("first",
+           [](Divided& self, nb::args inputs) {
+             return run(inputs, [&](const std::vector<Data>& data) { return self.first(data); });
+           })
+      .def("second",
+           [](Divided& self, nb::args inputs) {
+             return run(inputs, [&](const std::vector<Data>& data) { return self.second(data); });
+           })
+      .def(
+          "first_on_device",
+          [](Divided& self, uint64_t stream, nb::list inputs, nb::list results) {
+            run_on_device(inputs, results, [&](const auto& given, const auto& outputs) {
+              self.first_on_device(given, outputs, stream);
+            });
+          },
+          nb::arg("stream"), nb::arg("inputs"), nb::arg("results"))
+      .def(
+          "second_on_device",
+          [](Divided& self, uint64_t stream, nb::list inputs, nb::list results) {
+            run_on_device(inputs, results, [&](const auto& given, const auto& outputs) {
+              self.second_on_device(given, outputs, stream);
+            });
+          },
+          nb::arg("stream"), nb::arg("inputs"), nb::arg("results"));
+}
+
 }  // namespace
 
 void bind_divided(nb::module_& module) {
-  nb::class_<Divided>(module, "_Divided",
-                      "A graph compiled in two parts: its first results, and the others from the "
-                      "last `late` inputs as well (frontend/divided.h).")
+  nb::class_<Divided> divided(module, "_Divided",
+                              "A graph compiled in two parts: its first results, and the others "
+                              "from the last `late` inputs "
+                              "as well (frontend/divided.h).");
+  add_runs(divided);
+  divided
       .def(
           "__init__",
           [](Divided* self, Session& session, const std::string& graph, nb::handle inputs,
@@ -75,15 +122,8 @@ void bind_divided(nb::module_& module) {
           nb::arg("session"), nb::arg("graph"), nb::arg("inputs"), nb::arg("results"),
           nb::arg("late"), nb::arg("parameters") = std::vector<std::string>(),
           nb::keep_alive<1, 2>())
-      .def("first",
-           [](Divided& self, nb::args inputs) {
-             return run(inputs, [&](const std::vector<Data>& data) { return self.first(data); });
-           })
-      .def("second",
-           [](Divided& self, nb::args inputs) {
-             return run(inputs, [&](const std::vector<Data>& data) { return self.second(data); });
-           })
       .def_prop_ro("handed", &handed_of)
+      .def_prop_ro("second_types", [](const Divided& self) { return listed(self.second_types()); })
       .def_prop_ro("first_types", [](const Divided& self) { return listed(self.first_types()); });
   module.def("_use_threads_of", &use_threads_of, nb::arg("path"),
              "From now on, steps run on the threads of OpenMP that a loaded library calls; whether "

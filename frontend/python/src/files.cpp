@@ -25,11 +25,7 @@ void bind_loaded(nb::module_& module) {
       .def(
           "__call__",
           [](LoadedModel& self, const std::string& graph, nb::args inputs, nb::kwargs named) {
-            Session& session = self.session();
-            return run_inputs(
-                inputs, named,
-                [&](const std::vector<Data>& data) { return session.run(graph, data); },
-                [&](const NamedData& data) { return session.run_named(graph, data); });
+            return run_session(self.session(), graph, inputs, named);
           },
           nb::sig("def __call__(self, graph: str, /, *inputs: object, **named: object) -> "
                   "typing.Any"))

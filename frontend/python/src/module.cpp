@@ -15,6 +15,7 @@ NB_MODULE(_graphc, module) {
   python::bind_models(module);
   python::bind_layers(module);
   python::bind_optimizers(module);
+  python::bind_devices(module);
   python::bind_sessions(module);
   python::bind_divided(module);
   python::bind_files(module);

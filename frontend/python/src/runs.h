@@ -2,7 +2,10 @@
 // Runs of graphs with inputs from Python, by position or by name.
 #pragma once
 
+#include <algorithm>
 #include <deque>
+#include <optional>
+#include <type_traits>
 
 #include "frontend/python/src/arguments.h"
 #include "frontend/python/src/arrays.h"
@@ -16,42 +19,55 @@ class GivenInputs {
   explicit GivenInputs(nb::args inputs);
 
   const std::vector<Data>& data() const { return data_; }
+  bool has_any_on_device() const { return std::ranges::any_of(given_, &Given::is_on_device); }
 
  private:
   std::deque<Given> given_;
   std::vector<Data> data_;
 };
 
-/// A NumPy array for one result, otherwise a graphc.Outputs.
-nb::object outputs_of(const Outputs& outputs);
+/// The same by name. Throws ErrorKind::input if there are inputs by position as well.
+class GivenByName {
+ public:
+  GivenByName(nb::args inputs, nb::kwargs named);
 
-/// Runs a graph without the interpreter's lock: `run` with inputs by position, `run_named` by name.
-template <typename Run, typename RunNamed>
-nb::object run_inputs(nb::args inputs, nb::kwargs named, Run run, RunNamed run_named) {
-  std::optional<Outputs> outputs;
-  if (nb::len(named) == 0) {
-    const GivenInputs given(inputs);
-    {
-      const nb::gil_scoped_release others;
-      outputs.emplace(run(given.data()));
-    }
-    return outputs_of(*outputs);
-  }
-  const Where where = python_line();
-  if (nb::len(inputs) > 0)
-    throw input_error(where, "inputs are given by position or by name, not both");
-  std::deque<Given> given;
-  NamedData data;
-  for (auto [name, input] : named) {
-    const std::string text = nb::cast<std::string>(nb::borrow<nb::str>(name));
-    given.emplace_back(input, fmt::format("input '{}'", text), where);
-    data.emplace_back(text, given.back().data());
-  }
+  const NamedData& data() const { return data_; }
+  bool has_any_on_device() const { return std::ranges::any_of(given_, &Given::is_on_device); }
+
+ private:
+  std::deque<Given> given_;
+  NamedData data_;
+};
+
+/// A NumPy array for one result, otherwise a graphc.Outputs; of results on a GPU,
+/// graphc.DeviceArray.
+nb::object outputs_of(const Outputs& outputs);
+nb::object outputs_of(const DeviceOutputs& outputs);
+
+/// Calls `run` without the interpreter's lock, and gives its outputs.
+template <typename Run>
+nb::object run_released(Run run) {
+  std::optional<std::invoke_result_t<Run>> outputs;
   {
     const nb::gil_scoped_release others;
-    outputs.emplace(run_named(data));
+    outputs.emplace(run());
   }
   return outputs_of(*outputs);
 }
+
+/// Runs a graph: `run` with inputs by position, `run_named` by name.
+template <typename Run, typename RunNamed>
+nb::object run_inputs(nb::args inputs, nb::kwargs named, Run run, RunNamed run_named) {
+  if (nb::len(named) == 0) {
+    const GivenInputs given(inputs);
+    return run_released([&] { return run(given.data()); });
+  }
+  const GivenByName given(inputs, named);
+  return run_released([&] { return run_named(given.data()); });
+}
+
+/// Runs a graph of a session: on its GPU if any input is there.
+nb::object run_session(Session& session, const std::string& graph, nb::args inputs,
+                       nb::kwargs named);
 
 }  // namespace graphc::core::python

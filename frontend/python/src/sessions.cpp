@@ -153,13 +153,13 @@ void add_runs(nb::class_<Session>& session) {
       .def(
           "__call__",
           [](Session& self, const std::string& graph, nb::args inputs, nb::kwargs named) {
-            return run_inputs(
-                inputs, named, [&](const std::vector<Data>& data) { return self.run(graph, data); },
-                [&](const NamedData& data) { return self.run_named(graph, data); });
+            return run_session(self, graph, inputs, named);
           },
           nb::sig("def __call__(self, graph: str, /, *inputs: object, **named: object) -> "
                   "typing.Any"),
-          "Runs a graph; its inputs by position or by name.")
+          "Runs a graph; its inputs by position or by name. If any input is in the memory of a "
+          "GPU, "
+          "the results are graphc.DeviceArrays there.")
       .def(
           "compile",
           [](Session& self, const std::string& graph, nb::args inputs) {
@@ -198,6 +198,7 @@ void add_runs(nb::class_<Session>& session) {
 
 constexpr const char* kOptionsDoc =
     "target: 'cpu', 'reference' or 'cuda'; the first that runs here unless it is given.\n"
+    "device: with target 'cuda', the GPU, counted from 0; -1 is the first.\n"
     "seed: of first values and random numbers. threads: 0 is all cores.\n"
     "precision: 'f32', 'bf16' (factors of products are rounded) or 'f64'.\n"
     "variant: the list of passes; unroll: 'auto', 'loop', 'full' or a number of steps.\n"
@@ -220,10 +221,10 @@ void bind_session(nb::module_& module) {
       "results.");
   session.def(
       "__init__",
-      [](Session* self, PythonModel& model, const std::string& target, uint64_t seed, int threads,
-         const std::string& precision, const std::string& variant, const std::string& unroll,
-         nb::handle remat, const std::string& recurrence, int64_t memory, const std::string& cpu,
-         nb::handle round_up, bool check_finite, bool disk_cache, int kept,
+      [](Session* self, PythonModel& model, const std::string& target, int device, uint64_t seed,
+         int threads, const std::string& precision, const std::string& variant,
+         const std::string& unroll, nb::handle remat, const std::string& recurrence, int64_t memory,
+         const std::string& cpu, nb::handle round_up, bool check_finite, bool disk_cache, int kept,
          const std::string& trace, nb::handle announce) {
         const Where where = python_line();
         SessionOptions options;
@@ -234,6 +235,7 @@ void bind_session(nb::module_& module) {
         options.round_up = round_ups(round_up, where);
         options.announce = announcer(announce);
         options.compile.threads = threads;
+        options.compile.cuda.device = device;
         options.compile.variant = variant;
         options.compile.unroll = unroll;
         options.compile.remat = nb::cast<std::string>(nb::str(remat));
@@ -248,14 +250,15 @@ void bind_session(nb::module_& module) {
         if (!trace.empty()) options.trace = std::make_shared<TraceFile>(trace);
         new (self) Session(model.model, std::move(options));
       },
-      nb::arg("model"), nb::kw_only(), nb::arg("target") = "", nb::arg("seed") = 0,
-      nb::arg("threads") = 0, nb::arg("precision") = "f32", nb::arg("variant") = "fused",
-      nb::arg("unroll") = "auto", nb::arg("remat") = "auto", nb::arg("recurrence") = "auto",
-      nb::arg("memory") = 0, nb::arg("cpu") = "", nb::arg("round_up") = nb::none(),
-      nb::arg("check_finite") = false, nb::arg("disk_cache") = true, nb::arg("kept") = 16,
-      nb::arg("trace") = "", nb::arg("announce") = nb::none(), nb::keep_alive<1, 2>(),
+      nb::arg("model"), nb::kw_only(), nb::arg("target") = "", nb::arg("device") = -1,
+      nb::arg("seed") = 0, nb::arg("threads") = 0, nb::arg("precision") = "f32",
+      nb::arg("variant") = "fused", nb::arg("unroll") = "auto", nb::arg("remat") = "auto",
+      nb::arg("recurrence") = "auto", nb::arg("memory") = 0, nb::arg("cpu") = "",
+      nb::arg("round_up") = nb::none(), nb::arg("check_finite") = false,
+      nb::arg("disk_cache") = true, nb::arg("kept") = 16, nb::arg("trace") = "",
+      nb::arg("announce") = nb::none(), nb::keep_alive<1, 2>(),
       nb::sig(
-          "def __init__(self, model: Model, *, target: str = '', seed: int = 0, "
+          "def __init__(self, model: Model, *, target: str = '', device: int = -1, seed: int = 0, "
           "threads: int = 0, precision: str = 'f32', variant: str = 'fused', "
           "unroll: str = 'auto', remat: str | int = 'auto', recurrence: str = 'auto', "
           "memory: int = 0, cpu: str = '', "
@@ -276,11 +279,42 @@ GivenInputs::GivenInputs(nb::args inputs) {
   for (const Given& one : given_) data_.push_back(one.data());
 }
 
+GivenByName::GivenByName(nb::args inputs, nb::kwargs named) {
+  const Where where = python_line();
+  if (nb::len(inputs) > 0)
+    throw input_error(where, "inputs are given by position or by name, not both");
+  for (auto [name, input] : named) {
+    const std::string text = nb::cast<std::string>(nb::borrow<nb::str>(name));
+    given_.emplace_back(input, fmt::format("input '{}'", text), where);
+    data_.emplace_back(text, given_.back().data());
+  }
+}
+
 nb::object outputs_of(const Outputs& outputs) {
   if (outputs.size() == 1) return array_of(outputs[0]);
   nb::list arrays;
   for (const Tensor& tensor : outputs) arrays.append(array_of(tensor));
   return nb::module_::import_("graphc.outputs").attr("Outputs")(arrays, outputs.names());
+}
+
+nb::object outputs_of(const DeviceOutputs& outputs) {
+  if (outputs.tensors.size() == 1) return nb::cast(outputs.tensors[0]);
+  nb::list arrays;
+  for (const DeviceTensor& tensor : outputs.tensors) arrays.append(nb::cast(tensor));
+  return nb::module_::import_("graphc.outputs").attr("Outputs")(arrays, *outputs.names);
+}
+
+nb::object run_session(Session& session, const std::string& graph, nb::args inputs,
+                       nb::kwargs named) {
+  const auto run = [&](const auto& given, auto on_host, auto on_device) {
+    return given.has_any_on_device()
+               ? run_released([&] { return (session.*on_device)(graph, given.data(), 0); })
+               : run_released([&] { return (session.*on_host)(graph, given.data()); });
+  };
+  using OnHost = Outputs (Session::*)(std::string_view, const std::vector<Data>&);
+  if (nb::len(named) == 0)
+    return run(GivenInputs(inputs), OnHost(&Session::run), &Session::run_on_device);
+  return run(GivenByName(inputs, named), &Session::run_named, &Session::run_named_on_device);
 }
 
 void bind_sessions(nb::module_& module) { bind_session(module); }

@@ -163,7 +163,7 @@ class Modules(unittest.TestCase):
             graphc.torch.module(language_model, "logit")
         with self.assertRaisesRegex(graphc.InputError, "wanted a model"):
             graphc.torch.module(3, "logits")
-        with self.assertRaisesRegex(graphc.InputError, "wanted a tensor on the cpu: found list"):
+        with self.assertRaisesRegex(graphc.InputError, "a tensor on cpu or cuda: found list"):
             self.net([[1]])
         with self.assertRaises(graphc.InputError):
             self.net(torch.zeros(3, 2))  # floats for words

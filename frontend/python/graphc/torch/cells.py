@@ -6,8 +6,9 @@ import torch
 
 from .. import networks
 from ..errors import InputError
-from ..networks import usable
-from .networks import OfTensors, check_tensor, of_autocast, precision_of
+from ..networks import Announcing, usable
+from .networks import (OfTensors, check_one_device, check_tensor, of_autocast, options_on,
+                       precision_of)
 from .operators import Operators
 
 
@@ -24,14 +25,17 @@ def cell(function=None, *, states=1, reverse=False, precision="f32", target="", 
     state. `lengths`, integers [batch], ends each row at its own step: what follows is 0. With
     `reverse` the loop begins at the last step, or at each row's own.
 
-    All tensors are float32 in the host's memory, or all float64 with `target="reference"`, which is
-    slow and meant for gradcheck. `precision` is how products of float32 are computed: "f32",
-    "bf16x6" (as exact), "bf16x3" (nearly) or "bf16" (rounded factors); on a processor that has no
-    fast products for it, an error. Under torch.autocast tensors are computed in float32, and the
-    factors of products are rounded to bfloat16 if that is the type of autocast. There are a first
-    and a second derivative. `save_every=n` keeps the states of every n-th step alone for the
-    derivative and computes the others again. Further options are those of graphc.Session; a notice,
-    as of an option without effect, is announced once.
+    All tensors are float32, on the cpu or on one GPU (cuda), which then computes the cell; or all
+    float64 with `target="reference"`, which is slow and meant for gradcheck. On a GPU the cell is
+    computed in the order of torch's current stream.
+
+    `precision` is how products of float32 are computed: "f32", "bf16x6" (as exact), "bf16x3"
+    (nearly) or "bf16" (rounded factors), on a GPU "tf32" as well; where the target has no fast
+    products for it, an error. Under torch.autocast tensors are computed in float32, and the factors
+    of products are rounded to bfloat16 if that is the type of autocast. There are a first and a
+    second derivative. `save_every=n` keeps the states of every n-th step alone for the derivative
+    and computes the others again. Further options are those of graphc.Session; a notice, as of an
+    option without effect, is announced once.
     """
     if function is None:
         return lambda body: cell(body, states=states, reverse=reverse, precision=precision,
@@ -45,6 +49,7 @@ class Cell(networks.Cell):
 
     def __init__(self, function, states, reverse, precision, save_every, options):
         super().__init__(function, states, reverse, save_every, options)
+        self._asked = {**options, "announce": Announcing(options.get("announce"))}
         self._precision = precision
         self._networks = {}
         self._operators = Operators(self.__name__, self._network, self._results)
@@ -64,13 +69,13 @@ class Cell(networks.Cell):
     def __repr__(self):
         return f"<graphc.torch.Cell {self.__module__}.{self.__qualname__}, {self.states} states>"
 
-    def _network(self, tensors, precision):
+    def _network(self, tensors, precision, device):
         precision = usable(precision)
         ranks = tuple(tensor.dim() for tensor in tensors)
         has_lengths = tensors[-1].dtype == torch.int32
-        key = (precision, has_lengths, ranks)
+        key = (precision, has_lengths, ranks, device)
         if key not in self._networks:
-            options = {**self._options, "precision": precision}
+            options = {**options_on(self.__name__, device, self._asked), "precision": precision}
             self._networks[key] = _CellNetwork(self, ranks[:len(ranks) - has_lengths], has_lengths,
                                                options)
         return self._networks[key]
@@ -91,6 +96,7 @@ def _prepared(name, tensors, precision):
     for place, tensor in enumerate(tensors):
         what = "the sequence" if place == 0 else f"argument {place}"
         check_tensor(name, what, tensor)
+    check_one_device(name, tensors)
     tensors = of_autocast(tensors)
     for place, tensor in enumerate(tensors):
         if tensor.dtype not in (torch.float32, torch.float64) or tensor.dtype != tensors[0].dtype:

@@ -6,9 +6,9 @@ import torch
 
 from .. import networks
 from ..errors import InputError
-from ..networks import options_of, usable
-from .networks import (OfTensors, check_tensor, encoded, kinds_of, not_compiled, of_autocast,
-                       precision_of, result_dtype)
+from ..networks import Announcing, usable
+from .networks import (OfTensors, check_one_device, check_tensor, device_of, encoded, kinds_of,
+                       not_compiled, of_autocast, options_on, precision_of, result_dtype)
 from .operators import Operators
 
 
@@ -22,10 +22,10 @@ def function(body=None, *, precision="f32", target="", threads=0, **options):
         def head(x, weight, bias):
             return graphc.matmul(x, weight, transpose_b=True) + bias
 
-    Tensors are in the host's memory: floats, all float32 or, with `target="reference"`, all
-    float64; and integers (int32, int64, uint8) and bool, of which there is no derivative. There are
-    a first and a second derivative. `precision` and autocast are as for graphc.torch.cell().
-    Further options are those of graphc.Session.
+    Tensors are on the cpu or on one GPU (cuda), which then computes the function: floats, all
+    float32 or, with `target="reference"`, all float64; and integers (int32, int64, uint8) and bool,
+    of which there is no derivative. There are a first and a second derivative. `precision` and
+    autocast are as for graphc.torch.cell(). Further options are those of graphc.Session.
     """
     if body is None:
         return lambda body: function(body, precision=precision, target=target, threads=threads,
@@ -41,7 +41,7 @@ class Function(networks.Named):
             raise InputError(f"function: wanted a function: found {type(body).__name__}")
         super().__init__(body)
         self._precision = precision
-        self._options = options_of(options)
+        self._asked = {**options, "announce": Announcing(options.get("announce"))}
         self._networks = {}
         self._counts = {}
         self._operators = Operators(self.__name__, self._network, self._results)
@@ -49,6 +49,7 @@ class Function(networks.Named):
     def __call__(self, *tensors):
         for place, tensor in enumerate(tensors):
             check_tensor(self.__name__, f"argument {place}", tensor)
+        check_one_device(self.__name__, tensors)
         tensors = of_autocast(tensors)
         floats = [tensor for tensor in tensors if tensor.is_floating_point()]
         if not floats:
@@ -67,19 +68,20 @@ class Function(networks.Named):
     @not_compiled
     def _learn(self, key, tensors, precision):
         """Finds how many results there are for tensors of these types."""
-        network = self._network(tensors, precision)
+        network = self._network(tensors, precision, device_of(tensors))
         self._counts[key] = len(network.interface(encoded(tensors)).results)
 
-    def _network(self, tensors, precision):
-        key = (usable(precision), kinds_of(self.__name__, tensors))
+    def _network(self, tensors, precision, device):
+        key = (usable(precision), kinds_of(self.__name__, tensors), device)
         if key not in self._networks:
-            self._networks[key] = _FunctionNetwork(self, key[1],
-                                                   {**self._options, "precision": key[0]})
+            options = {**options_on(self.__name__, device, self._asked), "precision": key[0]}
+            self._networks[key] = _FunctionNetwork(self, key[1], options)
         return self._networks[key]
 
     def _results(self, tensors, precision):
         """Tensors like the results, for fake kernels."""
-        types = self._network(tensors, precision).interface(encoded(tensors)).results
+        network = self._network(tensors, precision, device_of(tensors))
+        types = network.interface(encoded(tensors)).results
         return [tensors[0].new_empty(shape, dtype=result_dtype(dtype, precision))
                 for dtype, shape in types]
 

@@ -10,10 +10,12 @@ import torch
 from .. import _graphc
 from ..errors import InputError
 from ..networks import Announcing, usable
-from .networks import DTYPES, OfTensors, encoded, not_compiled, precision_of, result_dtype
+from .networks import (DTYPES, OfTensors, check_one_device, device_of, encoded, not_compiled,
+                       options_on, precision_of, result_dtype)
 from .operators import Operators
 
 _numbers = itertools.count()
+_CPU = torch.device("cpu")
 
 
 def module(model, graph, *, seed=0, precision="f32", target="", threads=0, **options):
@@ -27,6 +29,7 @@ def module(model, graph, *, seed=0, precision="f32", target="", threads=0, **opt
     It is called with a tensor for each input of the graph, in their order, and gives what the graph
     returns: a tensor, a tuple, or a dict of named results. There is a derivative of every result
     that is float32. Dropout is active as train() and eval() say, whatever the mode of the graph.
+    On a GPU, after module.cuda(), the graph is computed there; the other states follow.
     `precision` is as for graphc.torch.cell(). Further options are those of graphc.Session.
     """
     return Module(_Core(model, graph, precision, {"seed": seed, "target": target,
@@ -40,7 +43,7 @@ class Module(torch.nn.Module):
         super().__init__()
         self._core = core
         for name in core.names:
-            value = torch.from_numpy(core.session(core.precision).state(name))
+            value = torch.from_numpy(core.session(core.precision, _CPU).state(name))
             _place(self, name, torch.nn.Parameter(value))
 
     def forward(self, *inputs):
@@ -54,8 +57,7 @@ class Module(torch.nn.Module):
 
     def set_extra_state(self, state):
         """Sets the states that are no parameters."""
-        for name, value in state.items():
-            self._core.session(self._core.precision).set_state(name, value)
+        self._core.set_states(state)
 
     def extra_repr(self):
         """The graph and the model."""
@@ -91,8 +93,9 @@ class _Core:
         self.names = [param.name for param in model.params()]
         self.precision = precision
         self._options = options
-        self._announce = Announcing(options.get("announce"))
+        self._asked = {**options, "announce": Announcing(options.get("announce"))}
         self._sessions = {}
+        self._last = None  #: the session that has the states that are no parameters
         self._networks = {}
         self._count = self._names = None
         self._operators = {training: self._make_operators(training) for training in (False, True)}
@@ -107,21 +110,37 @@ class _Core:
                 "graphc.torch.module() the function that makes the model, or keep state_dict()")
         return _Core, (self._build, self.graph, self.precision, self._options)
 
-    def session(self, precision):
-        """The session that computes in this precision."""
-        precision = usable(precision)
-        if precision not in self._sessions:
-            self._sessions[precision] = _graphc.Session(
-                self.model, precision=precision, **{**self._options, "announce": self._announce})
-        return self._sessions[precision]
+    def session(self, precision, device):
+        """The session that computes in this precision on this device."""
+        key = (usable(precision), device)
+        if key not in self._sessions:
+            options = options_on(f"graph '{self.graph}'", device, self._asked)
+            self._sessions[key] = _graphc.Session(self.model, precision=key[0], **options)
+        return self._sessions[key]
+
+    def with_states(self, session):
+        """The session, with the states that are no parameters: they go where the graph is run."""
+        if self._last not in (None, session):
+            for name, value in self._states_in(self._last).items():
+                session.set_state(name, value)
+        self._last = session
+        return session
+
+    def set_states(self, states):
+        """Sets states that are no parameters."""
+        session = self._last or self.session(self.precision, _CPU)
+        for name, value in states.items():
+            session.set_state(name, value)
+        self._last = session
 
     def run(self, parameters, inputs, training):
         """The results of the graph."""
         for place, one in enumerate(inputs):
-            if not isinstance(one, torch.Tensor) or one.device.type not in ("cpu", "meta"):
+            if not isinstance(one, torch.Tensor) or one.device.type not in ("cpu", "cuda", "meta"):
                 found = one.device if isinstance(one, torch.Tensor) else type(one).__name__
-                raise InputError(f"graph '{self.graph}': input {place}: wanted a tensor on the "
-                                 f"cpu: found {found}")
+                raise InputError(f"graph '{self.graph}': input {place}: wanted a tensor on cpu or "
+                                 f"cuda: found {found}")
+        check_one_device(f"graph '{self.graph}'", [*parameters, *inputs])
         for name, one in zip(self.names, parameters):
             if one.dtype not in (torch.float32, torch.float64) or one.dtype != parameters[0].dtype:
                 raise InputError(f"graph '{self.graph}': parameter '{name}' is {one.dtype}: wanted "
@@ -139,32 +158,40 @@ class _Core:
     @not_compiled
     def _learn(self, tensors, precision, training):
         """Finds how many results the graph has, and their names."""
-        found = self._network(training, precision).interface(encoded(tensors))
+        network = self._network(training, precision, device_of(tensors))
+        found = network.interface(encoded(tensors))
         self._count, self._names = len(found.results), found.names
 
     def states(self):
         """The values of the states that are no parameters."""
-        session = self.session(self.precision)
+        return self._states_in(self._last or self.session(self.precision, _CPU))
+
+    def _states_in(self, session):
         return {name: session.state(name) for name in self.model.states()
                 if name not in self.names and session.has_state(name)}
 
-    def _network(self, training, precision):
-        key = (training, precision)
+    def _network(self, training, precision, device):
+        key = (training, precision, device)
         if key not in self._networks:
-            self._networks[key] = _ModelNetwork(self, training, self.session(precision))
+            session = self.session(precision, device)
+            self._networks[key] = _ModelNetwork(self, training, session)
         return self._networks[key]
 
     def _make_operators(self, training):
-        def network(tensors, precision):
-            return self._network(training, precision)
+        def network(tensors, precision, device):
+            found = self._network(training, precision, device)
+            self.with_states(found.session)
+            return found
 
         def results(tensors, precision):
-            types = network(tensors, precision).interface(encoded(tensors)).results
+            found = self._network(training, precision, device_of(tensors))
+            types = found.interface(encoded(tensors)).results
             return [tensors[0].new_empty(shape, dtype=result_dtype(dtype, precision))
                     for dtype, shape in types]
 
         def assigns(tensors, precision):
-            return network(tensors, precision).interface(encoded(tensors)).assigns
+            found = self._network(training, precision, device_of(tensors))
+            return found.interface(encoded(tensors)).assigns
 
         return Operators(self.graph, network, results, assigns)
 

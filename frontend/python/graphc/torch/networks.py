@@ -10,6 +10,7 @@ from torch.utils.dlpack import to_dlpack
 from .. import _graphc
 from .. import networks
 from ..errors import InputError
+from ..networks import options_of
 
 DType = _graphc.DType
 #: Element types by their numbers in `types`.
@@ -36,32 +37,62 @@ def decoded(numbers):
     return types
 
 
+def device_of(tensors):
+    """The device that computes a function of these tensors: that of the first."""
+    return tensors[0].device
+
+
+def options_on(name, device, asked):
+    """The options of a session for tensors on this device; `asked` are those of the caller."""
+    if device.type != "cuda":
+        return options_of(asked)
+    target = asked["target"] or "cuda"
+    if target.split(":")[0] != "cuda":
+        raise InputError(f"{name}: its target is '{target}': found a tensor on {device}")
+    return options_of({**asked, "target": target, "device": device.index})
+
+
+def _autocast_of(tensor):
+    """The type of device whose autocast counts for this tensor, if it is active; or None."""
+    kind = "cuda" if tensor.device.type == "cuda" else "cpu"
+    return kind if torch.is_autocast_enabled(kind) else None
+
+
 def precision_of(tensor, wanted):
     """The precision of a session for tensors like this one, under the autocast of torch. `wanted`
     is that of float32 outside of autocast."""
     if tensor.dtype == torch.float64:
         return "f64"
-    is_autocast = torch.is_autocast_enabled("cpu")
-    if is_autocast and torch.get_autocast_dtype("cpu") == torch.bfloat16:
-        return "autocast"
-    return wanted
+    autocast = _autocast_of(tensor)
+    if autocast is None or torch.get_autocast_dtype(autocast) != torch.bfloat16:
+        return wanted
+    # Every GPU that graphc supports has products of bf16.
+    return "autocast" if autocast == "cpu" else "bf16"
 
 
 def of_autocast(tensors):
     """Floats as float32 under the autocast of torch."""
-    if not torch.is_autocast_enabled("cpu"):
+    if not any(map(_autocast_of, tensors)):
         return list(tensors)
     return [tensor.float() if tensor.is_floating_point() else tensor for tensor in tensors]
 
 
 def check_tensor(name, what, tensor):
-    """Throws unless it is a dense tensor in the host's memory, or a fake one."""
+    """Throws unless it is a dense tensor in the memory of the host or a GPU, or a fake one."""
     if not isinstance(tensor, torch.Tensor):
         raise InputError(f"{name}: {what}: wanted a tensor: found {type(tensor).__name__}")
-    if tensor.device.type not in ("cpu", "meta"):
-        raise InputError(f"{name}: {what} is on {tensor.device}: wanted a tensor on the cpu")
+    if tensor.device.type not in ("cpu", "cuda", "meta"):
+        raise InputError(f"{name}: {what} is on {tensor.device}: wanted a tensor on cpu or cuda")
     if tensor.layout is not torch.strided:
         raise InputError(f"{name}: {what} is {tensor.layout}: wanted a dense tensor")
+
+
+def check_one_device(name, tensors):
+    """Throws unless all tensors are on one device."""
+    for place, tensor in enumerate(tensors):
+        if tensor.device != tensors[0].device:
+            raise InputError(f"{name}: argument {place} is on {tensor.device}: wanted all tensors "
+                             f"on {tensors[0].device}")
 
 
 def not_compiled(function):
@@ -102,7 +133,10 @@ def result_dtype(dtype, precision):
 def readable(tensor):
     """A tensor for a graph to read. A float's capsule is quicker than the protocol with the tensor,
     and does not mind that it asks for a gradient. It has no sign of its own: a lazily negated
-    tensor, such as the imaginary part of a conjugate, is computed first."""
+    tensor, such as the imaginary part of a conjugate, is computed first. On a GPU a graph reads
+    row-major tensors."""
+    if tensor.device.type == "cuda":
+        return to_dlpack(tensor.detach().resolve_neg().contiguous())
     if not tensor.is_floating_point():
         return tensor.detach()
     return to_dlpack(tensor.resolve_neg())
@@ -116,22 +150,48 @@ class OfTensors(networks.Network):
 
     def cast(self, tensors, types):
         """The tensors as the graph takes them: integers of another width are converted."""
-        return [readable(tensor) if tensor.is_floating_point() else
-                tensor.to(dtype_of(dtype)) for tensor, (dtype, _) in
-                zip(tensors, self.interface(types).taken)]
+        return [readable(tensor if tensor.is_floating_point() else tensor.to(dtype_of(dtype)))
+                for tensor, (dtype, _) in zip(tensors, self.interface(types).taken)]
 
     def cast_handed(self, tensors, handed, types):
         """The same for what the second part reads of the inputs."""
         taken = self.interface(types).taken
-        return [tensor.to(dtype_of(taken[place][0]))
-                if kind == "input" and not tensor.is_floating_point() else readable(tensor)
+        return [readable(tensor.to(dtype_of(taken[place][0]))
+                         if kind == "input" and not tensor.is_floating_point() else tensor)
                 for tensor, (kind, place) in zip(tensors, handed)]
 
 
+def first_of(graph, given, device):
+    """The results of the first part of a graph, as tensors."""
+    if device.type == "cuda":
+        return on_gpu(graph.first_on_device, graph.first_types, given, device)
+    return _tensors(graph.first(*given), graph.first_types)
+
+
+def second_of(graph, given, device):
+    """The results of the second part."""
+    if device.type == "cuda":
+        return on_gpu(graph.second_on_device, graph.second_types, given, device)
+    return _tensors(graph.second(*given), graph.second_types)
+
+
+def _tensors(arrays, types):
+    """Arrays of NumPy, which has no bf16, as tensors."""
+    return [torch.from_numpy(array).to(dtype_of(dtype)) if dtype == DType.bf16 else
+            torch.from_numpy(array) for array, (dtype, _) in zip(arrays, types)]
+
+
+def on_gpu(run, types, given, device):
+    """What a part computes in the order of the current stream, in memory of torch."""
+    results = [torch.empty(shape, dtype=dtype_of(dtype), device=device) for dtype, shape in types]
+    run(torch.cuda.current_stream(device).cuda_stream, given, [to_dlpack(one) for one in results])
+    return results
+
+
 def dtype_of(dtype):
-    """The dtype of torch for a result of a graph; bf16 becomes float32."""
+    """The dtype of torch for a result of a graph."""
     if dtype == DType.f64:
         return torch.float64
     if dtype == DType.bf16:
-        return torch.float32
+        return torch.bfloat16
     return next(theirs for theirs, ours in DTYPES if ours == dtype)

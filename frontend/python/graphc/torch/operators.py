@@ -29,7 +29,7 @@ import torch
 from torch.autograd import forward_ad
 
 from ..errors import InputError
-from .networks import decoded, dtype_of, encoded, readable
+from .networks import decoded, device_of, dtype_of, encoded, first_of, readable, second_of
 
 #: Types of tensors whose operators nobody redefines.
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
@@ -40,10 +40,6 @@ _numbers = itertools.count()
 _is_exporting = getattr(torch.compiler, "is_exporting", None) or (lambda: False)
 
 
-def _tensors(arrays):
-    return [torch.from_numpy(array) for array in arrays]
-
-
 def _plain(tensors):
     """What a graph reads."""
     return [readable(tensor) for tensor in tensors]
@@ -52,7 +48,7 @@ def _plain(tensors):
 class Operators:
     """The operators of a function.
 
-    `network(tensors, precision)` gives the Network for tensors of these types;
+    `network(tensors, precision, device)` gives the Network for tensors of these types;
     `results(tensors, precision)` new tensors like its results, for fake kernels; `assigns(tensors,
     precision)` says whether it assigns states.
     """
@@ -101,7 +97,8 @@ class Operators:
             # As torch.library.custom_op does, without its wrapper: that imports torch._dynamo at
             # the first call, which takes ten times as long as to compile a cell.
             _library.define(f"{word}{part}({text}) -> Tensor[]")
-            _library.impl(f"{word}{part}", kernels[part], "CPU")
+            for device in ("CPU", "CUDA"):
+                _library.impl(f"{word}{part}", kernels[part], device)
             torch.library.register_fake(f"graphc::{word}{part}", fakes[part], lib=_library)
         derivatives = {"": (self._differentiate, self._setup),
                        "_saving": (self._differentiate_saving, self._setup_saving),
@@ -121,43 +118,49 @@ class Operators:
 
     def _run(self, inputs, precision):
         with self._lock:
-            network, types = self._network(inputs, precision), encoded(inputs)
-            return _tensors(network.forward(types).first(*network.cast(inputs, types)))
+            device, types = device_of(inputs), encoded(inputs)
+            network = self._network(inputs, precision, device)
+            return first_of(network.forward(types), network.cast(inputs, types), device)
 
     def _run_saving(self, inputs, wanted, precision):
         with self._lock:
-            network, types = self._network(inputs, precision), encoded(inputs)
-            return _tensors(network.divided(types, wanted).first(*network.cast(inputs, types)))
+            device, types = device_of(inputs), encoded(inputs)
+            network = self._network(inputs, precision, device)
+            return first_of(network.divided(types, wanted), network.cast(inputs, types), device)
 
     def _run_backward(self, handed, cotangents, types, wanted, precision):
         with self._lock:
-            network = self._network_of(types, precision)
+            device = device_of([*cotangents, *handed])
+            network = self._network_of(types, precision, device)
             graph = network.divided(types, wanted)
             given = network.cast_handed(handed, graph.handed, types)
-            return _tensors(graph.second(*given, *_plain(cotangents)))
+            return second_of(graph, [*given, *_plain(cotangents)], device)
 
     def _run_again(self, inputs, cotangents, wanted, precision):
         with self._lock:
-            network, types = self._network(inputs, precision), encoded(inputs)
+            device, types = device_of(inputs), encoded(inputs)
+            network = self._network(inputs, precision, device)
             graph = network.gradients(types, wanted)
-            return _tensors(graph.first(*network.cast(inputs, types), *_plain(cotangents)))
+            return first_of(graph, [*network.cast(inputs, types), *_plain(cotangents)], device)
 
     def _run_twice(self, inputs, cotangents, weights, wanted, precision):
         with self._lock:
-            network, types = self._network(inputs, precision), encoded(inputs)
+            device, types = device_of(inputs), encoded(inputs)
+            network = self._network(inputs, precision, device)
             graph = network.second_gradients(types, wanted)
-            return _tensors(graph.first(*network.cast(inputs, types), *_plain(cotangents),
-                                        *_plain(weights)))
+            given = [*network.cast(inputs, types), *_plain(cotangents), *_plain(weights)]
+            return first_of(graph, given, device)
 
-    def _network_of(self, types, precision):
+    def _network_of(self, types, precision, device):
         return self._network([torch.empty(shape, dtype=dtype, device="meta")
-                              for dtype, _, shape in decoded(types)], precision)
+                              for dtype, _, shape in decoded(types)], precision, device)
 
     # --- fake kernels ---
 
     def _fake_saving(self, inputs, wanted, precision):
         with self._lock:
-            graph = self._network(inputs, precision).divided(encoded(inputs), wanted)
+            network = self._network(inputs, precision, device_of(inputs))
+            graph = network.divided(encoded(inputs), wanted)
         return [inputs[0].new_empty(shape, dtype=dtype_of(dtype))
                 for dtype, shape in graph.first_types]
 
@@ -196,7 +199,8 @@ class Operators:
         tensors, ctx.wanted, ctx.precision = inputs
         ctx.types = encoded(tensors)
         with self._lock:
-            graph = self._network(tensors, ctx.precision).divided(ctx.types, ctx.wanted)
+            network = self._network(tensors, ctx.precision, device_of(tensors))
+            graph = network.divided(ctx.types, ctx.wanted)
         self._save(ctx, tensors, output[:self.count(tensors, ctx.precision)], output, graph)
 
     def _save(self, ctx, tensors, results, output, graph):
@@ -212,9 +216,10 @@ class Operators:
         ctx.operators, ctx.wanted, ctx.precision = self, wanted, precision
         ctx.types = encoded(tensors)
         with self._lock:
-            network = self._network(tensors, precision)
+            device = device_of(tensors)
+            network = self._network(tensors, precision, device)
             graph = network.divided(ctx.types, wanted)
-            found = _tensors(graph.first(*network.cast(tensors, ctx.types)))
+            found = first_of(graph, network.cast(tensors, ctx.types), device)
             results = tuple(found[:len(network.interface(ctx.types).results)])
         self._save(ctx, tensors, results, found, graph)
         ctx.mark_non_differentiable(*[one for one in results if not one.is_floating_point()])
@@ -273,7 +278,8 @@ def _is_plain(tensors):
     return (not torch.compiler.is_compiling() and not torch.jit.is_tracing()
             and torch._C._len_torch_dispatch_stack() == 0
             and torch._C._len_torch_function_stack() == 0
-            and all(type(tensor) in _PLAIN and tensor.device.type == "cpu" for tensor in tensors))
+            and all(type(tensor) in _PLAIN and tensor.device.type in ("cpu", "cuda")
+                    for tensor in tensors))
 
 
 def _refuse_transforms(name):
