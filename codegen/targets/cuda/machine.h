@@ -60,7 +60,7 @@ struct Gpu {
   /// How many clusters run at a time whose blocks take a multiprocessor each, by the logarithm of
   /// their size; 0: unknown. A cluster lies within a part of the chip, so that fewer fit than
   /// multiprocessors would suffice for. Those of 8 and 16 were measured on an H200; those of 2 and
-  /// 4 are estimates.
+  /// 4 are estimates. Clusters of 16 are chosen only where this is known.
   std::array<int, 5> clusters{132, 66, 32, 15, 7};
 
   /// How many clusters of 1, 2, 4, 8 or 16 blocks run at a time.

@@ -241,6 +241,34 @@ TEST_F(Clusters, TheDeviceIsAskedHowManyRunAtATime) {
   EXPECT_EQ(clusters("4"), "");
 }
 
+/// The derivative of a large LSTM in tf32: clusters of eight have no room for its matrix.
+TEST_F(Clusters, OfSixteenAreForDevicesThatAreKnownToRunThem) {
+  const GraphPtr graph = wide_layer({"lstm", 3, 128, 512}, Derivatives::with);
+  CompileReport formed;
+  const Plan plan = make_plan(*form_kernels_for(graph, {.precision = Precision::tf32}, formed),
+                              cuda::gpu_machine(Precision::tf32));
+  const auto counted = [&](const cuda::Gpu& gpu) {
+    int64_t found = 0;
+    for (const cuda::Launch& launch : cuda::make_launches(plan, gpu).step)
+      found +=
+          launch.cluster == 16 && launch.note.find("counted in by mbarriers") != launch.note.npos;
+    return found;
+  };
+  cuda::Gpu gpu;
+  EXPECT_EQ(counted(gpu), 1);
+  gpu.clusters[4] = 0;
+  EXPECT_EQ(counted(gpu), 0);
+  // A device that runs none is asked, and gets another placement.
+  setenv("GRAPHC_MOCK_MULTIPROCESSORS", "130", 1);
+  setenv("GRAPHC_MOCK_CLUSTERS", "0", 1);
+  CompileReport report;
+  CompileOptions options{.precision = Precision::tf32};
+  options.cuda.least_tried_work = std::numeric_limits<int64_t>::max();
+  compile(graph, targets::cuda, options, report);
+  for (const Remark& remark : report.remarks)
+    EXPECT_THAT(remark.text, Not(HasSubstr(" clusters of 16 blocks")));
+}
+
 TEST_F(Clusters, AreRefusedBelowSm90) {
   const GraphPtr graph = wide_layer({"rnn", 3, 3, 5}, Derivatives::without);
   const std::string wanted =

@@ -247,8 +247,8 @@ GRAPHC_MOCK_EXPORT CUresult cuFuncSetAttribute(CUfunction handle, CUfunction_att
     if (attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES) {
       return bad("an attribute that cannot be set");
     }
-    if (value < 0 || size_t(value) + function->kernel->static_shared() > kMostShared) {
-      return bad(fmt::format("more shared memory than {} bytes", kMostShared));
+    if (value < 0 || size_t(value) + function->kernel->static_shared() > most_shared()) {
+      return bad(fmt::format("more shared memory than {} bytes", most_shared()));
     }
     function->most_dynamic_shared = size_t(value);
     return CUDA_SUCCESS;

@@ -68,6 +68,7 @@ uint64_t setting(const char* name, uint64_t otherwise) {
 
 int devices() { return int(setting("GRAPHC_MOCK_DEVICES", 1)); }
 int multiprocessors() { return int(setting("GRAPHC_MOCK_MULTIPROCESSORS", 132)); }
+size_t most_shared() { return setting("GRAPHC_MOCK_SHARED", 227 * 1024); }
 int capability() { return int(setting("GRAPHC_MOCK_CAPABILITY", 90)); }
 
 size_t memory_bytes() {

@@ -35,7 +35,6 @@ constexpr int kBlocksOfMultiprocessor = 32;
 /// Blocks of a cluster: that every device has, and that this one has if it is asked to.
 constexpr unsigned kPortableCluster = 8, kMostCluster = 16;
 constexpr size_t kStaticShared = 48 * 1024;
-constexpr size_t kMostShared = 227 * 1024;
 constexpr size_t kSharedOfMultiprocessor = 228 * 1024;
 /// Of shared memory, what a block takes beside its own.
 constexpr size_t kReservedShared = 1024;
@@ -156,6 +155,8 @@ uint64_t setting(const char* name, uint64_t otherwise);
 /// Devices: GRAPHC_MOCK_DEVICES, 1.
 int devices();
 int multiprocessors();
+/// The most shared memory of a block, in bytes.
+size_t most_shared();
 /// The compute capability: 90.
 int capability();
 size_t memory_bytes();

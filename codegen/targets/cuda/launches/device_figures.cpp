@@ -66,8 +66,15 @@ bool ask_for_clusters(const Device& device, const Launches& launches,
     if (launch.cluster > kPortableCluster) kernel.allow_large_clusters();
     const int held = kernel.resident_clusters(launch.cluster, launch.grid.threads[0],
                                               size_t(launch.shared_bytes));
-    if (held == 0 || held == before.clusters_at_a_time(launch.cluster)) continue;
     const auto size = size_t(std::countr_zero(launch.cluster));
+    // Without large clusters there is another placement.
+    const bool has_none = held == 0 && launch.cluster > kPortableCluster;
+    if (has_none && before.clusters[size] != 0) {
+      gpu.clusters[size] = 0;
+      KnownClusters::of_process().set(device, size, 0);
+      differs = true;
+    }
+    if (held == 0 || held == before.clusters_at_a_time(launch.cluster)) continue;
     gpu.clusters[size] = held;
     KnownClusters::of_process().set(device, size, held);
     differs |= launch.placement->rounds(gpu) != launch.placement->rounds(before);

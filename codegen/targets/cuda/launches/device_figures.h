@@ -20,8 +20,9 @@ inline constexpr unsigned kPortableCluster = 8;
 Gpu gpu_of_device(const Device& device, const std::string& architecture);
 
 /// Asks the device how many clusters of each loop it runs at a time (cuOccupancyMaxActiveClusters).
-/// Returns whether a loop takes other rounds than its placement was chosen for; `gpu` then knows
-/// better. A device that can run none is refused where the launch is recorded.
+/// Returns whether a loop takes other rounds than its placement was chosen for, or has clusters of
+/// more than kPortableCluster blocks and the device runs none; `gpu` then knows better. A device
+/// that can run none is refused where the launch is recorded.
 bool ask_for_clusters(const Device& device, const Launches& launches,
                       const std::vector<KernelPtr>& kernels, Gpu& gpu);
 

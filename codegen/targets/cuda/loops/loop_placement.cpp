@@ -15,8 +15,7 @@
 namespace graphc::core::cuda {
 namespace {
 
-/// Cluster sizes: those that every device with clusters supports, and one that many support on
-/// request.
+/// Cluster sizes: those that every device with clusters supports, and one that many support.
 constexpr int64_t kClusters[] = {2, 4, 8};
 constexpr int64_t kLargeCluster = 16;
 /// Longer bodies are put into clusters only on request: their addresses need more registers than
@@ -47,6 +46,7 @@ class Candidates {
       if (is_wanted || nests_.nests.size() <= kNestsOfCluster) add_clusters(blocks);
     }
     if (is_wanted) want_cluster();
+    if (!wanted) add_large_clusters();
     return std::move(found_);
   }
 
@@ -76,6 +76,17 @@ class Candidates {
     const int64_t most = std::min(gpu_.clusters_at_a_time(blocks), rows_);
     if (private_rows_ && !std::has_single_bit(uint64_t(most)))
       add(Placement::cluster, most, blocks);
+  }
+
+  /// Adds clusters that not every device supports, where this one is known to run some: only of
+  /// loops that count what they exchange, whose costs are known.
+  void add_large_clusters() {
+    const bool runs_some = gpu_.clusters[size_t(std::countr_zero(uint64_t{kLargeCluster}))] > 0;
+    if (!runs_some || nests_.nests.size() > kNestsOfCluster) return;
+    add_clusters(kLargeCluster);
+    std::erase_if(found_, [](const LoopPlacement& each) {
+      return each.cluster() == kLargeCluster && each.counted == nullptr;
+    });
   }
 
   bool has_cluster() const {
