@@ -47,6 +47,27 @@ std::vector<CompileOptions> ways_of(const Options& options) {
   return ways;
 }
 
+/// Where inputs and results are, one for each value of --io. Throws ErrorKind::usage for what
+/// cannot be.
+std::vector<bool> places_of(const Options& options) {
+  std::vector<bool> on_device;
+  for (const std::string& place : split_list(options.io, "--io")) {
+    if (place != "host" && place != "device")
+      throw commands::usage_error("--io: wanted host or device: found '{}'", place);
+    on_device.push_back(place == "device");
+    if (!on_device.back()) continue;
+    CompileOptions compile;
+    const std::string_view target = core::target(options.target, compile).name;
+    if (target != targets::cuda.name)
+      throw commands::usage_error("--io=device: target '{}' computes in the host's memory", target);
+    if (options.world != nullptr)
+      throw commands::usage_error("--io=device: ranks share out inputs in the host's memory");
+    if (options.profile)
+      throw commands::usage_error("--io=device: --profile runs from the host's memory");
+  }
+  return on_device;
+}
+
 /// Creates every row first, so that an error in the last one is reported before the first is
 /// measured.
 Subjects subjects_of(const Options& options) {
@@ -67,20 +88,26 @@ Subjects subjects_of(const Options& options) {
                             path = options.what] {
     return commands::parse_any_model(content, path);
   };
-  const std::vector<CompileOptions> ways = ways_of(options);
-  for (const auto& assignments : combinations(options.parameters)) {
-    for (const CompileOptions& compile : ways) {
-      if (random) {
-        subjects.push_back(random_graph_subject(assignments, options.target, compile));
-        continue;
-      }
-      if (!file) {
-        subjects.push_back(
-            model_subject(options.what, assignments, options.target, compile, options.world));
-        continue;
-      }
+  const auto add = [&](const std::vector<std::string>& assignments, const CompileOptions& compile) {
+    if (random) {
+      subjects.push_back(random_graph_subject(assignments, options.target, compile));
+    } else if (!file) {
+      subjects.push_back(
+          model_subject(options.what, assignments, options.target, compile, options.world));
+    } else {
       for (auto& subject : file_subjects(options.what, read, options.target, compile, arguments))
         subjects.push_back(std::move(subject));
+    }
+  };
+  const std::vector<CompileOptions> ways = ways_of(options);
+  const std::vector<bool> places = places_of(options);
+  for (const auto& assignments : combinations(options.parameters)) {
+    for (const CompileOptions& compile : ways) {
+      for (const bool on_device : places) {
+        const size_t before = subjects.size();
+        add(assignments, compile);
+        for (size_t i = before; on_device && i < subjects.size(); ++i) subjects[i]->put_on_device();
+      }
     }
   }
   return subjects;

@@ -103,7 +103,7 @@ TEST(GpuCheck, DryRunGoesThroughAllOfIt) {
                     HasSubstr("\n| probes | counter-barrier | "),
                     HasSubstr("\n| conformance | lstm train | agrees | "),
                     HasSubstr("\n| sanitizer | racecheck ptb-lm | clean | "),
-                    HasSubstr("\n| speed | W2 small fused fp16 | train "),
+                    HasSubstr("\n| speed | W2 small fused fp16, inputs on the host | train "),
                     HasSubstr("\n| peers | torch W1 H512 T30")));
   EXPECT_THAT(table, Not(HasSubstr("Failed")));
 }

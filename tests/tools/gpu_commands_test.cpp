@@ -112,6 +112,28 @@ TEST(GpuCommands, TheBenchmarkShowsWhatAClockThatDoesNotWaitWouldShow) {
   EXPECT_THAT(cpu.err, ::testing::Not(HasSubstr("enqueue")));
 }
 
+TEST(GpuCommands, TheBenchmarkHasRowsWithAndWithoutTheWayOfTheInputs) {
+  const TemporaryFolder folder;
+  for (const std::string what : {"f.graph", "lstm-layer hidden=3 steps=2 batch=2"}) {
+    const Ran ran = with_mocks(folder, "graphc-bench " + what +
+                                           " --repeat=3 --target=cuda --json=rows.json "
+                                           "--io=host,device --compilations=1");
+    ASSERT_EQ(ran.code, 0) << ran.err;
+    EXPECT_THAT(ran.out, HasSubstr("graphc fused io=device "));
+    const Json rows = Json::parse(read_file(folder.path() / "rows.json"))["results"];
+    ASSERT_EQ(rows.size(), 2u);
+    EXPECT_EQ(rows[0]["io"], "host");
+    EXPECT_EQ(rows[1]["io"], "device");
+    EXPECT_GT(rows[1]["forward_step_ms"], 0);
+  }
+  for (const std::string wrong : {"--target=cuda --io=there", "--target=cpu --io=device",
+                                  "--target=cuda --io=device --profile"}) {
+    const Ran ran = with_mocks(folder, "graphc-bench f.graph " + wrong);
+    EXPECT_EQ(ran.code, 2) << wrong;
+    EXPECT_THAT(ran.err, HasSubstr("error: --io")) << wrong;
+  }
+}
+
 TEST(GpuCommands, TwoProcessesFillOneCache) {
   const TemporaryFolder folder;
   const Ran ran = with_mocks(folder, kCommands[0] + "cuda & " + kCommands[0] + "cuda && wait $!");

@@ -18,6 +18,17 @@ void exclude_others(CLI::App& app, CLI::Option* bandwidth) {
   }
 }
 
+void add_rank_options(CLI::App& app, Options& options) {
+  app.add_option("--ranks", options.ranks,
+                 "on: the processes of mpirun or srun train together; off: each by itself; 1,2,4: "
+                 "model so many from what one measures")
+      ->capture_default_str();
+  app.add_option("--network", options.network,
+                 "between modelled ranks: nvlink, infiniband-ndr, ethernet-100, ethernet-25, "
+                 "shared-memory, or a latency in microseconds and Gbit/s: 5:40");
+  commands::add_gradients_option(app, options.compile.ranks.gradients);
+}
+
 }  // namespace
 
 void add_options(CLI::App& app, Options& options) {
@@ -42,6 +53,10 @@ void add_options(CLI::App& app, Options& options) {
   commands::add_compile_options(
       app, options.compile, options.given,
       {"threads", "remat", "recurrence", "memory", "placement", "products", "cpu"});
+  app.add_option("--io", options.io,
+                 "where inputs and results are, separated by commas: host, or device, the GPU's "
+                 "memory: then a time has no copies from and to the host")
+      ->capture_default_str();
   options.repeat = app.add_option("--repeat", options.settings.repeat,
                                   "timed calls of each kind; a row stops after 20 seconds")
                        ->check(commands::whole_number(1))
@@ -62,14 +77,7 @@ void add_options(CLI::App& app, Options& options) {
                  "then compare with these, separated by commas, as tools/peers does: torch, jax, "
                  "tensorflow, onnxruntime; none is installed")
       ->excludes(profile);
-  app.add_option("--ranks", options.ranks,
-                 "on: the processes of mpirun or srun train together; off: each by itself; 1,2,4: "
-                 "model so many from what one measures")
-      ->capture_default_str();
-  app.add_option("--network", options.network,
-                 "between modelled ranks: nvlink, infiniband-ndr, ethernet-100, ethernet-25, "
-                 "shared-memory, or a latency in microseconds and Gbit/s: 5:40");
-  commands::add_gradients_option(app, options.compile.ranks.gradients);
+  add_rank_options(app, options);
   CLI::Option* bandwidth =
       app.add_flag("--bandwidth", options.bandwidth,
                    "without a model, measure how fast the machine reads from caches and memory");

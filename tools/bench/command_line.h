@@ -16,7 +16,7 @@ namespace graphc::core::bench {
 
 struct Options {
   std::string what, target, variants = "fused", unrolls = "auto", cache = "cold", json, peers;
-  std::string ranks = "on", network;
+  std::string ranks = "on", network, io = "host";
   std::vector<std::string> parameters, inputs;
   CompileOptions compile;
   commands::ArgumentOptions arguments;

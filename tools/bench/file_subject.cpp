@@ -52,9 +52,10 @@ class FileSubject : public Subject {
     states_.clear();
     stored_.clear();
     outputs_.clear();
+    outputs_there_.clear();
   }
 
-  CompileReport compile(Call, const std::vector<Tensor>&) override {
+  CompileReport compile(Call, const std::vector<AnyTensor>&) override {
     CompileReport report;
     const GraphPtr graph = read_().module.graph(drawn_->name());
     report.lap(&CompileReport::trace_s);
@@ -63,21 +64,31 @@ class FileSubject : public Subject {
     executable_ = graphc::core::compile(graph, on, options, report);
     for (const Tensor& state : initial_)
       states_.push_back(&stored_.emplace_back(Tensor(state.copy())));
-    for (const Argument& output : executable_->signature().outputs)
+    for (const Argument& output : executable_->signature().outputs) {
       outputs_.emplace_back(output.type);
+      if (configuration().on_device)
+        outputs_there_.push_back(executable_->new_device_tensor(output.type));
+    }
     report.lap(&CompileReport::allocate_s);
     return report;
   }
 
-  std::vector<Tensor> run(Call, const std::vector<Tensor>& inputs) override {
-    executable_->run(inputs, states_, outputs_);
-    return outputs_;
+  std::vector<AnyTensor> run(Call, const std::vector<AnyTensor>& inputs) override {
+    if (configuration().on_device) {
+      executable_->run_on_device(inputs, states_, outputs_there_, 0);
+      executable_->synchronize();
+      return {outputs_there_.begin(), outputs_there_.end()};
+    }
+    std::vector<Tensor> here;
+    for (const AnyTensor& input : inputs) here.push_back(std::get<Tensor>(input));
+    executable_->run(here, states_, outputs_);
+    return {outputs_.begin(), outputs_.end()};
   }
 
-  std::vector<KernelTime> profile(Call call, const std::vector<Tensor>& inputs) override {
-    run(call, inputs);
+  std::vector<KernelTime> profile(Call, const std::vector<Tensor>& inputs) override {
+    executable_->run(inputs, states_, outputs_);
     executable_->begin_profile(Profiled::kernels);
-    run(call, inputs);
+    executable_->run(inputs, states_, outputs_);
     return executable_->end_profile().kernels;
   }
 
@@ -95,6 +106,7 @@ class FileSubject : public Subject {
   std::deque<StoredState> stored_;  ///< keeps derived forms between calls, as in a session
   std::vector<StoredState*> states_;
   std::vector<Tensor> outputs_;
+  std::vector<DeviceTensor> outputs_there_;  ///< the same in the memory of the GPU
 };
 
 }  // namespace

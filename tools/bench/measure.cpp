@@ -9,15 +9,23 @@
 namespace graphc::core::bench {
 namespace {
 
-using Batches = std::vector<std::vector<Tensor>>;
+using Batches = std::vector<std::vector<AnyTensor>>;
 
 constexpr int kBatches = 4;            ///< prepared in advance and used in turn
 constexpr double kCompileSeconds = 2;  ///< no further compilation after this time
 
 Batches random_batches(const Subject& subject, Call call) {
   Batches batches;
-  for (uint64_t seed = 0; seed < kBatches; ++seed)
-    batches.push_back(subject.random_inputs(call, seed));
+  for (uint64_t seed = 0; seed < kBatches; ++seed) {
+    std::vector<AnyTensor>& batch = batches.emplace_back();
+    for (const Tensor& input : subject.random_inputs(call, seed)) {
+      if (subject.configuration().on_device) {
+        batch.emplace_back(copy_to_device(input, 0));
+      } else {
+        batch.emplace_back(input);
+      }
+    }
+  }
   return batches;
 }
 
@@ -35,7 +43,7 @@ struct Compilation {
 };
 
 /// From scratch to the end of the first call.
-Compilation compile_once(Subject& subject, Call call, const std::vector<Tensor>& inputs,
+Compilation compile_once(Subject& subject, Call call, const std::vector<AnyTensor>& inputs,
                          int64_t& first_step_kernels) {
   subject.forget();
   Compilation result;
@@ -53,7 +61,7 @@ Compilation compile_once(Subject& subject, Call call, const std::vector<Tensor>&
   return result;
 }
 
-void measure_compilation(Subject& subject, Call call, const std::vector<Tensor>& inputs,
+void measure_compilation(Subject& subject, Call call, const std::vector<AnyTensor>& inputs,
                          const Settings& settings, Row& row) {
   clear_code_caches();
   std::vector<Compilation> all;
@@ -84,9 +92,11 @@ void measure_compilation(Subject& subject, Call call, const std::vector<Tensor>&
   row.first_step_s = chosen.first_step_s;
 }
 
-void check_loss(const Subject& subject, const std::vector<Tensor>& results) {
-  if (!subject.work() || results.empty() || !is_floating(results[0].dtype())) return;
-  const double loss = results[0].literal().element(0);
+void check_loss(const Subject& subject, const std::vector<AnyTensor>& results) {
+  if (!subject.work() || results.empty() || !is_floating(type_of(results[0]).dtype)) return;
+  const auto* const there = std::get_if<DeviceTensor>(&results[0]);
+  const Tensor first = there != nullptr ? to_host(*there) : std::get<Tensor>(results[0]);
+  const double loss = first.literal().element(0);
   if (std::isfinite(loss)) return;
   throw Error(ErrorKind::check, {},
               fmt::format("{}: the loss is {}", subject.configuration().workload, loss));
@@ -99,9 +109,9 @@ Timed measure_steps(Subject& subject, Call call, const Batches& batches, const S
   std::vector<double> seconds, enqueued;
   while (int64_t(seconds.size()) < settings.repeat &&
          (seconds.empty() || decided(settings, steady_seconds() < deadline))) {
-    const std::vector<Tensor>& inputs = batches[(seconds.size() + 2) % batches.size()];
+    const std::vector<AnyTensor>& inputs = batches[(seconds.size() + 2) % batches.size()];
     const double begun = steady_seconds();
-    const std::vector<Tensor> results = subject.run(call, inputs);
+    const std::vector<AnyTensor> results = subject.run(call, inputs);
     seconds.push_back(steady_seconds() - begun);
     if (const std::optional<double> enqueue_s = subject.enqueue_s()) enqueued.push_back(*enqueue_s);
     if (call == Call::train) check_loss(subject, results);

@@ -28,7 +28,7 @@ class ModelSubject : public Subject {
     program_.reset();
   }
 
-  CompileReport compile(Call call, const std::vector<Tensor>& inputs) override {
+  CompileReport compile(Call call, const std::vector<AnyTensor>& inputs) override {
     const double begun = steady_seconds();
     if (!session_) {
       program_ = make_program(configuration().workload, assignments_);
@@ -40,15 +40,22 @@ class ModelSubject : public Subject {
       session_ = std::make_unique<Session>(program_->model(), options);
     }
     std::vector<Type> types;
-    for (const Tensor& input : inputs) types.push_back(input.type());
+    for (const AnyTensor& input : inputs) types.push_back(type_of(input));
     const double made = steady_seconds();
     CompileReport report = session_->compile(graph(call), types);
     report.trace_s += made - begun;
     return report;
   }
 
-  std::vector<Tensor> run(Call call, const std::vector<Tensor>& inputs) override {
-    const Outputs outputs = session_->run(graph(call), inputs);
+  std::vector<AnyTensor> run(Call call, const std::vector<AnyTensor>& inputs) override {
+    std::vector<Data> data;
+    for (const AnyTensor& input : inputs)
+      data.push_back(std::visit([](const auto& one) { return Data(one); }, input));
+    if (configuration().on_device) {
+      const DeviceOutputs outputs = session_->run_on_device(graph(call), data);
+      return {outputs.tensors.begin(), outputs.tensors.end()};
+    }
+    const Outputs outputs = session_->run(graph(call), data);
     return {outputs.begin(), outputs.end()};
   }
 

@@ -34,7 +34,7 @@ std::string_view name_of(Call call) { return call == Call::train ? "train" : "fo
 
 CallProfile profile_call(Subject& subject, Call call) {
   const std::vector<Tensor> inputs = subject.random_inputs(call, 0);
-  subject.compile(call, inputs);
+  subject.compile(call, {inputs.begin(), inputs.end()});
   CallProfile profile{.configuration = subject.configuration(), .call = call};
   std::vector<std::vector<double>> seconds;
   const double begun = steady_seconds();

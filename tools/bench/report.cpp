@@ -162,7 +162,8 @@ std::string way_of(const Configuration& configuration) {
   if (configuration.ranks && compile.ranks.gradients == DType::bf16) ranks += " gradients=bf16";
   return compile.variant + (compile.unroll == "auto" ? "" : " unroll=" + compile.unroll) +
          (compile.remat == "auto" ? "" : " remat=" + compile.remat) +
-         (compile.recurrence == "auto" ? "" : " recurrence=" + compile.recurrence) + ranks;
+         (compile.recurrence == "auto" ? "" : " recurrence=" + compile.recurrence) +
+         (configuration.on_device ? " io=device" : "") + ranks;
 }
 
 Json to_json(const Configuration& configuration) {
@@ -177,7 +178,8 @@ Json to_json(const Configuration& configuration) {
             {"recurrence", compile.recurrence},
             {"target", configuration.target},
             {"precision", name_of(compile.precision)},
-            {"threads", compile.threads}};
+            {"threads", compile.threads},
+            {"io", configuration.on_device ? "device" : "host"}};
   if (configuration.ranks) json["ranks"] = configuration.ranks->count();
   if (configuration.ranks) json["gradients"] = to_string(compile.ranks.gradients);
   return json;

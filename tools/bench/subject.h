@@ -31,6 +31,7 @@ struct Configuration {
   std::string target;
   CompileOptions compile;
   std::shared_ptr<Ranks> ranks = nullptr;  ///< of a model; null: one rank
+  bool on_device = false;  ///< whether a call's inputs and results are in the memory of the GPU
 };
 
 class Subject {
@@ -41,6 +42,8 @@ class Subject {
   Subject& operator=(const Subject&) = delete;
 
   const Configuration& configuration() const { return configuration_; }
+  /// From now on a call's inputs and results are in the memory of the GPU.
+  void put_on_device() { configuration_.on_device = true; }
   virtual bool has(Call call) const = 0;
   /// The nominal work of a call; empty if it is not counted.
   virtual std::optional<Work> work() const = 0;
@@ -51,10 +54,11 @@ class Subject {
   virtual void forget() = 0;
   /// Does everything that is missing for an executable with such inputs. The phases in the report
   /// add up to the time it takes.
-  virtual CompileReport compile(Call call, const std::vector<Tensor>& inputs) = 0;
-  /// One call, with updates of states; compiled before.
-  virtual std::vector<Tensor> run(Call call, const std::vector<Tensor>& inputs) = 0;
-  /// Profiles one call; compiled before. Throws ErrorKind::usage if the target cannot profile.
+  virtual CompileReport compile(Call call, const std::vector<AnyTensor>& inputs) = 0;
+  /// One call to its end, with updates of states; compiled before.
+  virtual std::vector<AnyTensor> run(Call call, const std::vector<AnyTensor>& inputs) = 0;
+  /// Profiles one call, from the host's memory; compiled before. Throws ErrorKind::usage if the
+  /// target cannot profile.
   virtual std::vector<KernelTime> profile(Call call, const std::vector<Tensor>& inputs) = 0;
   /// Executable::enqueue_s() of the last call.
   virtual std::optional<double> enqueue_s() const = 0;
