@@ -46,6 +46,11 @@ graphc_tensor descriptor_of(const nb::ndarray<nb::ro>& array) {
 constexpr int kCuda = nb::device::cuda::value;
 
 bool is_on_gpu(nb::handle object) {
+  // Who has the buffer protocol is in the host's memory, and torch is quicker asked so.
+  if (PyObject_CheckBuffer(object.ptr())) return false;
+  if (const nb::object torch = nb::getattr(object, "is_cuda", nb::none());
+      PyBool_Check(torch.ptr()))
+    return torch.ptr() == Py_True;
   if (!nb::hasattr(object, "__dlpack_device__")) return false;
   const nb::object device = object.attr("__dlpack_device__")();
   return nb::cast<int>(nb::int_(device[0])) == kCuda;
