@@ -167,6 +167,7 @@ void Divided::run_on_device(Part& part, const std::vector<AnyTensor>& inputs,
   for (const AnyTensor& input : inputs) types.push_back(type_of(input));
   check(part, types);
   const OneThread::Inside here = session_.inside();
+  part.executable->check_stream(stream);
   const Signature& signature = part.executable->signature();
   part.executable->run_on_device(arguments_on_device(signature, part.rules, inputs, stream),
                                  part.states, results, stream);

@@ -118,6 +118,12 @@ Outputs Session::run_here(std::string_view graph, const std::vector<Data>& input
   std::vector<Tensor> tensors;
   for (const Data& input : inputs) {
     types.emplace_back(input);
+    if (const auto* const there = std::get_if<DeviceTensor>(&input.any())) {
+      throw input_error({},
+                        "graph '{}': input {} is in the memory of GPU {}: wanted the host's, or "
+                        "run_on_device()",
+                        graph, tensors.size(), there->device());
+    }
     tensors.push_back(input.tensor());
   }
   const RoundedCall* call = options_.round_up.empty() ? nullptr : &rounded(graph, types);

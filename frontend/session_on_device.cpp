@@ -45,6 +45,7 @@ DeviceOutputs Session::run_on_device_here(std::string_view graph, const std::vec
   Compiled& found = compiled(graph, types);
   Executable& executable = *found.executable;
   const Signature& signature = executable.signature();
+  executable.check_stream(stream);
   tensors = arguments_on_device(signature, found.rules, tensors, stream);
   DeviceOutputs outputs{{}, found.result_names};
   for (const Argument& output : signature.outputs)

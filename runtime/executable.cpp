@@ -119,7 +119,7 @@ Error on_host(const std::string& graph) {
 void Executable::run_on_device(std::span<const AnyTensor> inputs,
                                std::span<StoredState* const> states,
                                std::span<const DeviceTensor> outputs, DeviceStream stream) {
-  if (device() < 0) throw on_host(signature_.graph);
+  check_stream(stream);
   check_arguments(signature_.graph, "input", signature_.inputs, inputs);
   check_arguments(signature_.graph, "state", signature_.states, states);
   check_arguments(signature_.graph, "output", signature_.outputs, outputs);
@@ -131,6 +131,15 @@ void Executable::run_on_device(std::span<const AnyTensor> inputs,
     check_device(signature_.graph, "output", signature_.outputs[i], device(), outputs[i]);
   const NewVersions after(signature_.states, states);
   execute_on_device(inputs, states, outputs, stream);
+}
+
+void Executable::check_stream(DeviceStream stream) const {
+  if (device() < 0) throw on_host(signature_.graph);
+  if (!is_captured(stream)) return;
+  throw input_error({},
+                    "graph '{}': the caller's stream is being captured as a CUDA graph: a step is "
+                    "one already, and cannot be part of another",
+                    signature_.graph);
 }
 
 DeviceTensor Executable::new_device_tensor(const Type&) const { throw on_host(signature_.graph); }

@@ -95,6 +95,9 @@ class Executable {
   /// the next call, or by synchronize(). Throws ErrorKind::input for tensors of another GPU.
   void run_on_device(std::span<const AnyTensor> inputs, std::span<StoredState* const> states,
                      std::span<const DeviceTensor> outputs, DeviceStream stream);
+  /// The part of the checks of run_on_device() that must precede other work in the stream: throws
+  /// ErrorKind::input without a GPU, and for a stream that is being captured as a CUDA graph.
+  void check_stream(DeviceStream stream) const;
   /// Waits for the work of run_on_device(), and throws what went wrong.
   virtual void synchronize() {}
   /// Memory for a result of run_on_device(), not initialised.
@@ -134,6 +137,8 @@ class Executable {
   /// (runtime/state_store.h).
   virtual void execute(std::span<const Tensor> inputs, std::span<StoredState* const> states,
                        std::span<Tensor> outputs) = 0;
+  /// Whether the stream is being captured.
+  virtual bool is_captured(DeviceStream) const { return false; }
   /// The implementation of run_on_device(), called with tensors of the signature's types on
   /// device().
   virtual void execute_on_device(std::span<const AnyTensor>, std::span<StoredState* const>,

@@ -128,6 +128,7 @@ void run_on_stream(const CCall& call, graphc_graph& graph, const graphc_tensor* 
     }
     outputs.push_back(result.on_gpu());
   }
+  graph.executable->check_stream(stream);
   graph.session->file->check(*graph.graph, arguments, stream);
   graph.executable->run_on_device(arguments, graph.states, outputs, stream);
 }

@@ -102,7 +102,11 @@ CublasLtHandle::CublasLtHandle(DevicePtr device) : device_(std::move(device)) {
   handle_ = CublasLtObject<cublasLtHandle_t>(handle, cublaslt().cublasLtDestroy);
 }
 
-CublasLtHandle::~CublasLtHandle() { device_->make_current_for_destruction(); }
+CublasLtHandle::~CublasLtHandle() {
+  const KeptContext context;
+  device_->make_current_for_destruction();
+  handle_ = {};
+}
 
 std::string ProductShape::text() const {
   return fmt::format("[{}, {}]{} x [{}, {}]{}", rows, k, left.transposed ? "'" : "", k, columns,

@@ -100,7 +100,11 @@ CudnnHandle::CudnnHandle(std::shared_ptr<const Stream> stream) : stream_(std::mo
   use(*stream_);
 }
 
-CudnnHandle::~CudnnHandle() { stream_->device()->make_current_for_destruction(); }
+CudnnHandle::~CudnnHandle() {
+  const KeptContext context;
+  stream_->device()->make_current_for_destruction();
+  handle_ = {};
+}
 
 void CudnnHandle::use(const Stream& stream) const {
   if (const cudnnStatus_t status = cudnn().cudnnSetStream(get(), stream.get()))

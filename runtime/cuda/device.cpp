@@ -83,21 +83,18 @@ std::string Device::architecture() const {
 
 void Device::make_current() const { check(driver().cuCtxSetCurrent(context_), "cuCtxSetCurrent"); }
 
-CUcontext Device::make_current_for_destruction() const noexcept {
-  CUcontext before = nullptr;
-  driver().cuCtxGetCurrent(&before);
+void Device::make_current_for_destruction() const noexcept {
   // If this fails, the thread's own context may still own the object.
   driver().cuCtxSetCurrent(context_);
-  return before == context_ ? nullptr : before;
 }
 
 KeptContext::KeptContext() {
   // If this fails, there is nothing to give back.
-  if (driver_present()) driver().cuCtxGetCurrent(&before_);
+  is_known_ = driver_present() && driver().cuCtxGetCurrent(&before_) == CUDA_SUCCESS;
 }
 
 KeptContext::~KeptContext() {
-  if (before_ != nullptr) driver().cuCtxSetCurrent(before_);
+  if (is_known_) driver().cuCtxSetCurrent(before_);
 }
 
 size_t Device::free_memory() const {

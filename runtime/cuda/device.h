@@ -57,9 +57,8 @@ class Device {
   std::string architecture() const;
   /// Makes its context current on the calling thread.
   void make_current() const;
-  /// The same before a destruction, which must not throw. Returns the context that was current, or
-  /// null if it is the same.
-  CUcontext make_current_for_destruction() const noexcept;
+  /// The same before a destruction, which must not throw.
+  void make_current_for_destruction() const noexcept;
   /// Free memory in bytes, out of the total in properties().
   size_t free_memory() const;
 
@@ -72,7 +71,7 @@ class Device {
 };
 
 /// Gives the calling thread its context back at the end of a call that makes others current: a
-/// library beside us may have its own there. A thread that had none keeps ours.
+/// library beside us may have its own there, or make its own where there is none.
 class KeptContext {
  public:
   KeptContext();
@@ -81,6 +80,7 @@ class KeptContext {
 
  private:
   CUcontext before_ = nullptr;
+  bool is_known_ = false;
 };
 
 /// A driver handle or address that belongs to a device and is released by `destroy`. Moves; does
@@ -113,10 +113,10 @@ class Owned {
  private:
   void reset() noexcept {
     if (handle_ == Handle{}) return;
-    const CUcontext before = device_->make_current_for_destruction();
+    const KeptContext context;
+    device_->make_current_for_destruction();
     destroy_(std::exchange(handle_, Handle{}));
     device_.reset();
-    if (before != nullptr) driver().cuCtxSetCurrent(before);
   }
 
   DevicePtr device_;

@@ -104,6 +104,7 @@ NcclCommunicator::NcclCommunicator(DevicePtr device, const ncclUniqueId& identif
 }
 
 NcclCommunicator::~NcclCommunicator() {
+  const KeptContext context;
   device_->make_current_for_destruction();
   nccl().ncclCommDestroy(communicator_);
 }

@@ -254,7 +254,10 @@ class Named:
 
 def options_of(options):
     """The options of a session, for functions in other frameworks: target `cpu` unless another is
-    asked for, and each notice once."""
+    asked for, and each notice once. Throws for those that are the framework's to say."""
+    if options.get("check_finite"):
+        raise UsageError("check_finite: wanted what the framework has, such as "
+                         "torch.autograd.set_detect_anomaly")
     found = {**options, "target": options["target"] or "cpu",
              "announce": Announcing(options.get("announce"))}
     if found["target"] != "cpu":

@@ -45,15 +45,13 @@ graphc_tensor descriptor_of(const nb::ndarray<nb::ro>& array) {
 
 constexpr int kCuda = nb::device::cuda::value;
 
-bool is_on_gpu(nb::handle object) {
+/// The capsule of an array on a GPU; none for others.
+nb::object capsule_on_gpu(nb::handle object) {
   // Who has the buffer protocol is in the host's memory, and torch is quicker asked so.
-  if (PyObject_CheckBuffer(object.ptr())) return false;
-  if (const nb::object torch = nb::getattr(object, "is_cuda", nb::none());
-      PyBool_Check(torch.ptr()))
-    return torch.ptr() == Py_True;
-  if (!nb::hasattr(object, "__dlpack_device__")) return false;
-  const nb::object device = object.attr("__dlpack_device__")();
-  return nb::cast<int>(nb::int_(device[0])) == kCuda;
+  if (PyObject_CheckBuffer(object.ptr())) return nb::none();
+  const nb::object is_cuda = nb::getattr(object, "is_cuda", nb::none());
+  if (is_cuda.ptr() == Py_False || !nb::hasattr(object, "__dlpack_device__")) return nb::none();
+  return nb::module_::import_("graphc.devices").attr("capsule_of")(object);
 }
 
 void check_known(const nb::ndarray<nb::ro>& array, nb::handle object, const std::string& what,

@@ -40,6 +40,9 @@ struct PythonInputs {
 /// What a Python function returns, as the results of a graph.
 Results results_of(nb::handle object, Where where);
 
+/// The GPU of a session; -1 is the first. Throws ErrorKind::usage for a target without GPUs.
+int device_of(const Target& on, int device);
+
 void bind_errors(nb::module_& module);
 void bind_values(nb::module_& module);
 void bind_functions(nb::module_& module);

@@ -23,64 +23,105 @@ nb::object dlpack_of(const DeviceTensor& array) {
                                              nb::device::cuda::value, array.device()));
 }
 
-Tensor on_host(const DeviceTensor& array) {
-  const nb::gil_scoped_release others;
-  return to_host(array);
+/// A copy as a NumPy array.
+nb::object copied(const DeviceTensor& array) {
+  std::optional<Tensor> here;
+  {
+    const nb::gil_scoped_release others;
+    here.emplace(to_host(array));
+  }
+  return array_of(*here);
 }
-
-nb::object number_of(const DeviceTensor& array) { return array_of(on_host(array)).attr("item")(); }
 
 DeviceTensor on_device(nb::handle array, int device) {
   const Given given(array, "to_device", python_line());
   const nb::gil_scoped_release others;
-  return to_device(given.data(), device);
+  const auto* const there = std::get_if<DeviceTensor>(&given.data().any());
+  return to_device(there == nullptr ? given.data() : Data(to_host(*there)), device);
 }
 
-}  // namespace
+/// What NumPy answers for a copy: conversions and comparisons.
+void add_numpys(nb::class_<DeviceTensor>& array) {
+  const auto add = [&](const char* name, const char* signature) {
+    array.def(
+        name,
+        [name](const DeviceTensor& self, nb::args others) {
+          nb::list given;
+          for (nb::handle other : others)
+            given.append(nb::isinstance<DeviceTensor>(other) ? other.attr("numpy")()
+                                                             : nb::borrow(other));
+          return copied(self).attr(name)(*given);
+        },
+        nb::sig(signature));
+  };
+  add("__bool__", "def __bool__(self) -> bool");
+  add("__float__", "def __float__(self) -> float");
+  add("__int__", "def __int__(self) -> int");
+  add("__len__", "def __len__(self) -> int");
+  add("__format__", "def __format__(self, how: str, /) -> str");
+  add("__eq__", "def __eq__(self, other: object, /) -> typing.Any");
+  add("__ne__", "def __ne__(self, other: object, /) -> typing.Any");
+  add("__lt__", "def __lt__(self, other: object, /) -> typing.Any");
+  add("__le__", "def __le__(self, other: object, /) -> typing.Any");
+  add("__gt__", "def __gt__(self, other: object, /) -> typing.Any");
+  add("__ge__", "def __ge__(self, other: object, /) -> typing.Any");
+  array.def(
+      "__array__",
+      [](const DeviceTensor& self, nb::args arguments, nb::kwargs named) {
+        // It is a copy in any case.
+        named.attr("pop")("copy", nb::none());
+        return nb::module_::import_("numpy").attr("asarray")(copied(self), *arguments, **named);
+      },
+      nb::sig("def __array__(self, *arguments: object, **named: object) -> numpy.ndarray"),
+      "A copy, for functions of NumPy.");
+}
 
-void bind_devices(nb::module_& module) {
-  nb::class_<DeviceTensor>(
-      module, "DeviceArray",
-      "An array in the memory of a GPU, such as a result of a run whose inputs "
-      "are there. torch.from_dlpack(array) is a tensor that shares its memory.")
-      .def_prop_ro("shape", [](const DeviceTensor& self) { return self.shape(); })
-      .def_prop_ro("dtype", [](const DeviceTensor& self) { return self.dtype(); })
-      .def_prop_ro("device", &DeviceTensor::device, "The GPU, counted from 0.")
-      .def(
-          "numpy", [](const DeviceTensor& self) { return array_of(on_host(self)); },
-          nb::sig("def numpy(self) -> numpy.ndarray"), "A copy in the host's memory.")
-      .def("item", &number_of, nb::sig("def item(self) -> int | float | bool"), "The only element.")
-      .def("__float__", [](const DeviceTensor& self) { return nb::float_(number_of(self)); })
-      .def("__int__", [](const DeviceTensor& self) { return nb::int_(number_of(self)); })
-      .def(
-          "__array__",
-          [](const DeviceTensor&, nb::args, nb::kwargs) -> nb::object {
-            throw input_error(python_line(),
-                              "a DeviceArray is in the memory of a GPU: array.numpy() is a copy in "
-                              "the host's");
-          },
-          nb::sig("def __array__(self, *arguments: object, **named: object) -> numpy.ndarray"))
+/// The protocol of DLPack, and copies: nobody changes an array, so a copy is the same.
+void add_protocols(nb::class_<DeviceTensor>& array) {
+  array
       .def(
           "__dlpack__",
           [](const DeviceTensor& self, nb::kwargs named) {
-            nb::dict others;
-            for (auto [name, value] : named) {
-              if (nb::cast<std::string>(nb::borrow<nb::str>(name)) != "stream")
-                others[name] = value;
-            }
-            return dlpack_of(self).attr("__dlpack__")(**others);
+            named.attr("pop")("stream", nb::none());
+            return dlpack_of(self).attr("__dlpack__")(**named);
           },
           nb::sig("def __dlpack__(self, **named: object) -> object"))
       .def("__dlpack_device__",
            [](const DeviceTensor& self) {
              return nb::make_tuple(int(nb::device::cuda::value), self.device());
            })
+      .def(
+          "__copy__", [](nb::handle self) { return nb::borrow(self); },
+          nb::sig("def __copy__(self) -> DeviceArray"))
+      .def(
+          "__deepcopy__", [](nb::handle self, nb::handle) { return nb::borrow(self); },
+          nb::arg("memo"), nb::sig("def __deepcopy__(self, memo: object) -> DeviceArray"));
+}
+
+}  // namespace
+
+void bind_devices(nb::module_& module) {
+  nb::class_<DeviceTensor> array(
+      module, "DeviceArray",
+      "An array in the memory of a GPU, such as a result of a run whose inputs are there. Nobody "
+      "changes it. torch.from_dlpack(array) is a tensor that shares its memory. Comparisons, "
+      "conversions and functions of NumPy copy it to the host.");
+  array.def_prop_ro("shape", [](const DeviceTensor& self) { return self.shape(); })
+      .def_prop_ro("dtype", [](const DeviceTensor& self) { return self.dtype(); })
+      .def_prop_ro("device", &DeviceTensor::device, "The GPU, counted from 0.")
+      .def("numpy", &copied, nb::sig("def numpy(self) -> numpy.ndarray"),
+           "A copy in the host's memory.")
+      .def(
+          "item", [](const DeviceTensor& self) { return copied(self).attr("item")(); },
+          nb::sig("def item(self) -> int | float | bool"), "The only element.")
       .def("__repr__", [](const DeviceTensor& self) {
         return fmt::format("<graphc.DeviceArray {} on GPU {}>", to_string(self.type()),
                            self.device());
       });
+  add_numpys(array);
+  add_protocols(array);
   module.def(
-      "to_device", &on_device, nb::arg("array"), nb::arg("device") = 0,
+      "to_device", &on_device, nb::arg("array").none(), nb::arg("device") = 0,
       nb::sig("def to_device(array: object, device: int = 0) -> DeviceArray"),
       "A copy of an array in the memory of a GPU, counted from 0. Inputs that are there need "
       "no copy to the GPU in every run.");

@@ -14,14 +14,18 @@ void bind_loaded(nb::module_& module) {
   nb::class_<LoadedModel>(module, "LoadedModel", "A model from a file, ready to run.")
       .def(
           "__init__",
-          [](LoadedModel* self, const std::string& path, const std::string& target, int threads) {
+          [](LoadedModel* self, const std::string& path, const std::string& target, int threads,
+             int device) {
             SessionOptions options;
             options.target = target;
             options.compile.threads = threads;
+            CompileOptions of_target;
+            options.compile.cuda.device = device_of(core::target(target, of_target), device);
             const nb::gil_scoped_release others;
             new (self) LoadedModel(path, std::move(options));
           },
-          nb::arg("path"), nb::kw_only(), nb::arg("target") = "", nb::arg("threads") = 0)
+          nb::arg("path"), nb::kw_only(), nb::arg("target") = "", nb::arg("threads") = 0,
+          nb::arg("device") = -1)
       .def(
           "__call__",
           [](LoadedModel& self, const std::string& graph, nb::args inputs, nb::kwargs named) {

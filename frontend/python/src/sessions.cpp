@@ -235,7 +235,6 @@ void bind_session(nb::module_& module) {
         options.round_up = round_ups(round_up, where);
         options.announce = announcer(announce);
         options.compile.threads = threads;
-        options.compile.cuda.device = device;
         options.compile.variant = variant;
         options.compile.unroll = unroll;
         options.compile.remat = nb::cast<std::string>(nb::str(remat));
@@ -245,6 +244,7 @@ void bind_session(nb::module_& module) {
         options.compile.disk_cache = disk_cache;
         CompileOptions of_target;
         const Target& on = core::target(target, of_target);
+        options.compile.cuda.device = device_of(on, device);
         options.compile.precision = precision_of(on, precision);
         check_variant(on, variant);
         if (!trace.empty()) options.trace = std::make_shared<TraceFile>(trace);
@@ -315,6 +315,18 @@ nb::object run_session(Session& session, const std::string& graph, nb::args inpu
   if (nb::len(named) == 0)
     return run(GivenInputs(inputs), OnHost(&Session::run), &Session::run_on_device);
   return run(GivenByName(inputs, named), &Session::run_named, &Session::run_named_on_device);
+}
+
+int device_of(const Target& on, int device) {
+  if (device < -1) {
+    throw Error(ErrorKind::usage, python_line(),
+                fmt::format("device: wanted a GPU from 0 on: found {}", device));
+  }
+  if (device >= 0 && &on != &targets::cuda) {
+    throw Error(ErrorKind::usage, python_line(),
+                fmt::format("device: target '{}' has none", on.name));
+  }
+  return device;
 }
 
 void bind_sessions(nb::module_& module) { bind_session(module); }

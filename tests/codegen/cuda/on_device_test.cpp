@@ -127,10 +127,12 @@ TEST_F(OnDevice, RunsOneAfterTheOtherInOneStream) {
   std::vector<StoredState*> states{&state};
   std::vector<std::vector<DeviceTensor>> results;
   const Late late;
-  for (int i = 0; i < 3; ++i) {
-    results.push_back(results_of(*moves));
-    moves->run_on_device(std::vector<AnyTensor>{x}, states, results.back(), handle(callers));
-  }
+  for (int i = 0; i < 3; ++i) results.push_back(results_of(*moves));
+  driver_.heal();
+  for (int i = 0; i < 3; ++i)
+    moves->run_on_device(std::vector<AnyTensor>{x}, states, results[size_t(i)], handle(callers));
+  EXPECT_EQ(driver_.calls("cuStreamSynchronize") + driver_.calls("cuEventSynchronize"), 0u)
+      << "nobody waits on the host";
   EXPECT_EQ(floats(results[2][0], callers), std::vector<float>(4, 26));
   EXPECT_EQ(floats(results[0][0], callers), std::vector<float>(4, 22));
   EXPECT_EQ(state.home().to_vector(), std::vector<float>(4, 13));
@@ -243,6 +245,53 @@ TEST_F(OnDevice, ARunThatFailsLeavesNothingBehind) {
   EXPECT_EQ(driver_.live(), live) << driver_.live_text();
 }
 
+TEST_F(OnDevice, InputsOfTheHostMayChangeBetweenRunsThatNobodyAwaits) {
+  const auto moves = compiled(kMovesOnDevice);
+  const auto device = Device::open();
+  const Stream callers(device);
+  StoredState state(Tensor(Literal::filled({DType::f32, {4}}, 0)));
+  std::vector<StoredState*> states{&state};
+  const auto results = results_of(*moves);
+  const Late late;
+  for (const double x : {1, 10, 100}) {
+    const Tensor input(Literal::filled({DType::f32, {4}}, x));
+    moves->run_on_device(std::vector<AnyTensor>{input}, states, results, handle(callers));
+  }
+  EXPECT_EQ(floats(results[0], callers), std::vector<float>(4, 222));
+}
+
+TEST_F(OnDevice, ALoopThatWaitedInVainIsTheErrorOfALaterCall) {
+  setenv("GRAPHC_MOCK_CLOCK", "50", 1);  // so slow that the wait is 2000 looks
+  CudaOptions options;
+  options.placement = cuda::Placement::grid;
+  const auto loop = compiled(R"(
+    graph @loop(%x: f32[2,8,128], %h0: f32[8,128], %u: f32[128,128]) {
+      %y, %end = scan %x.t in %x carry %h = %h0 with %u {
+        %n = tanh(add(matmul(%h, %u), %x.t))
+        next %h = %n
+        emit %n
+      }
+      return %end
+    })",
+                             options);
+  unsetenv("GRAPHC_MOCK_CLOCK");
+  const auto device = Device::open();
+  const DeviceTensor x = copy_to_device(Literal::filled({DType::f32, {2, 8, 128}}, 0.01), 0);
+  const DeviceTensor h = copy_to_device(Tensor(Type{DType::f32, {8, 128}}), 0);
+  const DeviceTensor u = copy_to_device(Literal::filled({DType::f32, {128, 128}}, 0.01), 0);
+  const auto results = results_of(*loop);
+  const auto run = [&] { loop->run_on_device(std::vector<AnyTensor>{x, h, u}, {}, results, 0); };
+  run();
+  const std::vector<float> wanted = to_host(results[0]).to_vector();
+  setenv("GRAPHC_MOCK_ABSENT_BLOCKS", "1", 1);
+  run();  // nobody has waited for it
+  unsetenv("GRAPHC_MOCK_ABSENT_BLOCKS");
+  EXPECT_THAT(error_of(ErrorKind::resource, run), HasSubstr("waited 20 seconds for others"));
+  run();
+  loop->synchronize();
+  EXPECT_EQ(to_host(results[0]).to_vector(), wanted);
+}
+
 TEST_F(OnDevice, AnyGpuCanBeAskedForAndTheThreadKeepsItsOwn) {
   setenv("GRAPHC_MOCK_DEVICES", "2", 1);
   Device::open(0)->make_current();
@@ -265,6 +314,11 @@ TEST_F(OnDevice, AnyGpuCanBeAskedForAndTheThreadKeepsItsOwn) {
               HasSubstr("no GPU 2: there are 2"));
   ASSERT_EQ(cuda::driver().cuCtxGetCurrent(&after), cuda::CUDA_SUCCESS);
   EXPECT_EQ(after, before);
+  // Nor does a thread without one get ours.
+  cuda::driver().cuCtxSetCurrent(nullptr);
+  copy_to_device(counted({DType::f32, {4, 8}}), 1);
+  ASSERT_EQ(cuda::driver().cuCtxGetCurrent(&after), cuda::CUDA_SUCCESS);
+  EXPECT_EQ(after, nullptr);
   unsetenv("GRAPHC_MOCK_DEVICES");
 }
 

@@ -6,6 +6,7 @@
 
 #include "frontend/divided.h"
 #include "frontend/graphc.h"
+#include "runtime/cuda/stream.h"
 #include "tests/runtime/cuda/mock_driver.h"
 #include "tests/testing/expect_error.h"
 
@@ -114,8 +115,49 @@ TEST_F(SessionsOnDevice, RefuseWhatTheyCannotDo) {
               HasSubstr("is computed in the host's memory"));
   Session session(network.model, on_gpu());
   EXPECT_THAT(error_of(ErrorKind::input, [&] { session("train", x_there, lengths, target, 0.1); }),
-              HasSubstr("f32[5,4,3] is in the memory of GPU 0: wanted the host's"));
+              HasSubstr("graph 'train': input 0 is in the memory of GPU 0: wanted the host's, or "
+                        "run_on_device()"));
   EXPECT_THAT(error_of(ErrorKind::resource, [&] { to_device(x, 3); }), HasSubstr("no GPU 3"));
+}
+
+TEST_F(SessionsOnDevice, LeaveTheCallersCaptureWhole) {
+  Network network;
+  Session session(network.model, on_gpu());
+  const DeviceTensor x = to_device(drawn({5, 4, 3}, 1)), target = to_device(drawn({4, 1}, 2));
+  const DeviceTensor lengths = to_device(Data(std::vector<int32_t>{5, 1, 0, 3}));
+  session.run_on_device("train", {x, lengths, target, 0.1});
+  const cuda::Stream captured(cuda::Device::open());
+  const auto graph = captured.capture([&] {
+    EXPECT_THAT(error_of(ErrorKind::input,
+                         [&] {
+                           session.run_on_device("train", {x, lengths, target, 0.1},
+                                                 reinterpret_cast<uint64_t>(captured.get()));
+                         }),
+                HasSubstr("the caller's stream is being captured as a CUDA graph"));
+  });
+  EXPECT_TRUE(graph);
+}
+
+TEST_F(SessionsOnDevice, GiveTheContextBackWhenTheyEnd) {
+  setenv("GRAPHC_MOCK_DEVICES", "2", 1);
+  cuda::Device::open(0)->make_current();
+  cuda::CUcontext before = nullptr, after = nullptr;
+  cuda::driver().cuCtxGetCurrent(&before);
+  for (const char* variant : {"fused", "cudnn"}) {
+    Network network;
+    SessionOptions options = on_gpu();
+    options.compile.variant = variant;
+    options.compile.cuda.device = 1;
+    options.compile.cuda.products = CudaOptions::Products::cublaslt;
+    {
+      Session session(network.model, options);
+      session("train", drawn({5, 4, 3}, 1), std::vector<int32_t>{5, 1, 0, 3}, drawn({4, 1}, 2),
+              0.1);
+    }
+    cuda::driver().cuCtxGetCurrent(&after);
+    EXPECT_EQ(after, before) << variant;
+  }
+  unsetenv("GRAPHC_MOCK_DEVICES");
 }
 
 TEST_F(SessionsOnDevice, DivideAGraphAndItsDerivative) {

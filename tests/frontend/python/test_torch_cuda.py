@@ -145,6 +145,8 @@ class OnAGpu(unittest.TestCase):
             theirs, ours, xs = theirs.cuda(), ours.cuda(), xs.cuda()
         with tensors_on_gpu():
             torch.testing.assert_close(ours(xs)[0], theirs(xs)[0], rtol=1e-4, atol=1e-5)
+            with self.assertRaisesRegex(graphc.UsageError, "it is that of the tensors"):
+                graphc.torch.cell(gate, device=0)(*placed(tensors("gate", torch.float32)))
             on_cpu = graphc.torch.cell(gate, target="cpu")
             with self.assertRaisesRegex(graphc.InputError,
                                         "its target is 'cpu': found a tensor on cuda:0"):

@@ -9,6 +9,7 @@ import torch
 
 import graphc
 import graphc.torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 
 @graphc.torch.function
@@ -30,6 +31,18 @@ def arguments(dtype=torch.float32):
 
 
 class Functions(unittest.TestCase):
+    def test_every_type_of_a_result(self):
+        for ours, theirs in ((graphc.DType.u32, torch.uint32), (graphc.bf16, torch.bfloat16),
+                             (graphc.i64, torch.int64), (graphc.DType.bool, torch.bool)):
+            as_type = graphc.torch.function(lambda x, ours=ours: graphc.cast(x, ours))
+            self.assertEqual(as_type(torch.ones(3)).dtype, theirs)
+            with FakeTensorMode():
+                self.assertEqual(as_type(torch.ones(3)).dtype, theirs)
+
+    def test_what_the_framework_has_is_refused(self):
+        with self.assertRaisesRegex(graphc.UsageError, "set_detect_anomaly"):
+            graphc.torch.function(graphc.log, check_finite=True)(torch.ones(3))
+
     def test_numbers_and_gradients_are_those_of_torch(self):
         leaves = arguments()
         found, wanted = head(*leaves), head_in_torch(*leaves)

@@ -172,6 +172,7 @@ void GpuExecutable::allocate_transfers() {
   };
   allocated(inputs_, "the inputs");
   allocated(results_, "the outputs");
+  std::memset(results_.at(signature().outputs.size()), 0, sizeof(Fault));  // before the first step
   // Memory that no kernel writes: between outputs, and the fault of a step that cannot have one.
   for (size_t i = 0; i < results_.offsets.size(); ++i) {
     const bool last = i == signature().outputs.size();
@@ -268,7 +269,9 @@ GraphExec GpuExecutable::captured(Copies copies) const {
     if (copies == Copies::all)
       stream_->copy_to_device(inputs_.device.address(), inputs_.host.data(), inputs_.bytes,
                               "the inputs");
-    if (!launches_.tables.empty() || !launches_.loops.empty() || checks_finite_)
+    // Where nobody waits for a step, a loop that was stuck stays so until somebody hears of it.
+    const bool is_awaited = copies == Copies::all || judges_data();
+    if (is_awaited && (judges_data() || !launches_.loops.empty()))
       stream_->fill(fault_address(), 0, sizeof(Fault), "the fault");
     for (size_t i = 0; i < kept_states_.size(); ++i)
       stream_->copy(kept_states_[i].address(), states_[i]->address(), kept_states_[i].bytes(),
@@ -379,6 +382,7 @@ Fault GpuExecutable::fault() const {
 void GpuExecutable::throw_fault() const {
   const Fault fault = this->fault();
   if (fault.stuck != 0) {
+    stream_->fill(fault_address(), 0, sizeof(Fault), "the fault");
     const LoopCall& loop = *launches_.loops[size_t(fault.stuck - 1)];
     throw Error(
         ErrorKind::resource, loop.where,

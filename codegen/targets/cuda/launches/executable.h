@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "codegen/step/plan.h"
@@ -91,6 +92,8 @@ class GpuExecutable : public Executable {
   void enqueue_step(std::span<const AnyTensor> inputs, std::span<StoredState* const> states,
                     std::span<const DeviceTensor> outputs);
   void bring_input(size_t i, const AnyTensor& input) const;
+  void bring_inputs(std::span<const AnyTensor> inputs);
+  bool is_captured(DeviceStream stream) const override;
   /// Brings states and forms to the device, does the step, and leaves the new states there.
   void launch_step(const GraphExec& step, std::span<StoredState* const> states);
   /// Whether a step can find that its data is at fault, so that a caller must hear of it at once.
@@ -162,8 +165,9 @@ class GpuExecutable : public Executable {
   std::unique_ptr<ProductLibrary> products_;
   std::vector<std::optional<ChosenProduct>> chosen_products_;  ///< by launch of the step
   GraphExec step_;
-  GraphExec device_step_;    ///< for run_on_device(), captured at its first call
-  bool is_pending_ = false;  ///< whether nobody has waited for the last step
+  GraphExec device_step_;         ///< for run_on_device(), captured at its first call
+  std::optional<Event> brought_;  ///< after the last inputs of run_on_device() from pinned memory
+  bool is_pending_ = false;       ///< whether nobody has waited for the last step
 };
 
 }  // namespace graphc::core::cuda

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Steps whose inputs and results are in the memory of the GPU, in the order of a caller's stream.
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -37,6 +38,11 @@ void GpuExecutable::end_pending() {
   throw_fault();
 }
 
+bool GpuExecutable::is_captured(DeviceStream stream) const {
+  const KeptContext context;
+  return Stream::borrowed(device_, stream).is_captured();
+}
+
 /// Each stream comes after the work of the other, for which nobody may have waited.
 void GpuExecutable::copy_between_streams(const DeviceState& from, const DeviceState& to) const {
   const Event written(device_, Event::Timing::none), read(device_, Event::Timing::none);
@@ -58,10 +64,21 @@ void GpuExecutable::bring_input(size_t i, const AnyTensor& input) const {
   stream_->copy_to_device(inputs_.address(i), inputs_.at(i), bytes, name);
 }
 
+void GpuExecutable::bring_inputs(std::span<const AnyTensor> inputs) {
+  const bool from_host = std::ranges::any_of(
+      inputs, [](const AnyTensor& input) { return std::holds_alternative<Tensor>(input); });
+  // Until then the pinned memory belongs to the call before.
+  if (from_host && brought_) brought_->synchronize();
+  for (size_t i = 0; i < inputs.size(); ++i) bring_input(i, inputs[i]);
+  if (!from_host) return;
+  if (!brought_) brought_.emplace(device_, Event::Timing::none);
+  brought_->record(*stream_);
+}
+
 void GpuExecutable::enqueue_step(std::span<const AnyTensor> inputs,
                                  std::span<StoredState* const> states,
                                  std::span<const DeviceTensor> outputs) {
-  for (size_t i = 0; i < inputs.size(); ++i) bring_input(i, inputs[i]);
+  bring_inputs(inputs);
   launch_step(device_step_, states);
   for (size_t i = 0; i < outputs.size(); ++i)
     stream_->copy(outputs[i].address(), results_.address(i), size_t(outputs[i].type().bytes()),
@@ -76,13 +93,7 @@ void GpuExecutable::execute_on_device(std::span<const AnyTensor> inputs,
   noting_buffers([&] {
     device_->make_current();
     const Stream callers = Stream::borrowed(device_, stream);
-    if (callers.is_captured()) {
-      throw input_error({},
-                        "graph '{}': the caller's stream is being captured as a CUDA graph: "
-                        "a step is one already, and cannot be part of another",
-                        signature().graph);
-    }
-    end_pending();
+    if (is_pending_ && fault().stuck != 0) end_pending();
     has_kept_ = false;
     if (!device_step_) device_step_ = captured(Copies::fault);
     const Event before(device_, Event::Timing::none), after(device_, Event::Timing::none);

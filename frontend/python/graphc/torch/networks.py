@@ -9,7 +9,7 @@ from torch.utils.dlpack import to_dlpack
 
 from .. import _graphc
 from .. import networks
-from ..errors import InputError
+from ..errors import InputError, UsageError
 from ..networks import options_of
 
 DType = _graphc.DType
@@ -44,6 +44,8 @@ def device_of(tensors):
 
 def options_on(name, device, asked):
     """The options of a session for tensors on this device; `asked` are those of the caller."""
+    if "device" in asked:
+        raise UsageError(f"{name}: device: it is that of the tensors")
     if device.type != "cuda":
         return options_of(asked)
     target = asked["target"] or "cuda"
@@ -194,4 +196,6 @@ def dtype_of(dtype):
         return torch.float64
     if dtype == DType.bf16:
         return torch.bfloat16
+    if dtype == DType.u32:
+        return torch.uint32
     return next(theirs for theirs, ours in DTYPES if ours == dtype)

@@ -34,6 +34,10 @@ from .networks import decoded, device_of, dtype_of, encoded, first_of, readable,
 #: Types of tensors whose operators nobody redefines.
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 
+#: A step on a GPU is a CUDA graph already: torch must not capture it in another.
+_TAGS = tuple(getattr(torch.Tag, name) for name in ("cudagraph_unsafe",)
+              if hasattr(torch.Tag, name))
+
 _library = torch.library.Library("graphc", "FRAGMENT")
 _numbers = itertools.count()
 
@@ -96,7 +100,7 @@ class Operators:
         for part, text in arguments.items():
             # As torch.library.custom_op does, without its wrapper: that imports torch._dynamo at
             # the first call, which takes ten times as long as to compile a cell.
-            _library.define(f"{word}{part}({text}) -> Tensor[]")
+            _library.define(f"{word}{part}({text}) -> Tensor[]", tags=_TAGS)
             for device in ("CPU", "CUDA"):
                 _library.impl(f"{word}{part}", kernels[part], device)
             torch.library.register_fake(f"graphc::{word}{part}", fakes[part], lib=_library)
