@@ -29,6 +29,9 @@ constexpr OrderRule listed_rules[] = {
      "Only an unexpanded composite can use its record's derivative or a library's pair; saved "
      "values "
      "would escape the pattern."},
+    {"align-axes", "autodiff", Harm::slower,
+     "The loop of the derivative has the axes of the loop then. By itself it is not aligned: "
+     "products that add up the derivatives of matrices transpose their left operands."},
     {"chunk-recurrence", "autodiff", Harm::slower,
      "The derivative of chunks is products too; that of single steps needs the matrix of every "
      "step, and such a loop is not divided."},

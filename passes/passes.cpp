@@ -7,6 +7,7 @@ namespace graphc::core {
 namespace {
 
 constexpr const Pass* listed_passes[] = {
+    &passes::align_axes,        //
     &passes::autodiff,          //
     &passes::chunk,             //
     &passes::chunk_recurrence,  //

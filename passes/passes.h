@@ -9,6 +9,7 @@
 namespace graphc::core {
 
 namespace passes {
+extern const Pass align_axes;
 extern const Pass autodiff;
 extern const Pass chunk;
 extern const Pass chunk_recurrence;

@@ -36,14 +36,16 @@ constexpr Variant variants[] = {
     // Distributed loops: the form from which kernels are planned.
     {"fused",
      "reroll,simplify,cse,pack-matmuls,simplify,cse,hoist,simplify,cse,outline,"
-     "chunk-recurrence,simplify,cse,remat,autodiff,expand,simplify,cse,hoist,unroll{auto},simplify,"
+     "align-axes,chunk-recurrence,simplify,cse,remat,autodiff,expand,simplify,cse,hoist,unroll{"
+     "auto},simplify,"
      "cse,collectives,simplify,cse,"
      "sparse-rows,chunk",
      "reductions,simplify,cse,fuse", false, true},
     // The same, except for recurrent layers that a library has.
     {"cudnn",
      "reroll,simplify,cse,pack-matmuls,simplify,cse,hoist,simplify,cse,outline{library},"
-     "chunk-recurrence,simplify,cse,remat,autodiff{library},expand{library},simplify,cse,hoist,"
+     "align-axes,chunk-recurrence,simplify,cse,remat,autodiff{library},expand{library},simplify,"
+     "cse,hoist,"
      "simplify,cse,collectives,simplify,"
      "cse,sparse-rows,chunk",
      "reductions,simplify,cse,fuse", true},

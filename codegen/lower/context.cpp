@@ -67,13 +67,34 @@ View LowerContext::constant_data(const Node& node) {
   return contiguous_view(index, type);
 }
 
-View LowerContext::destination(Value value, const ViewMap& wanted, bool spaced) {
+namespace {
+
+/// A view of the type [steps, groups..., rows..., columns] in memory of [steps, rows..., groups...,
+/// columns].
+View groups_side_by_side(int buffer, const Type& type, int groups) {
+  View view = contiguous_view(buffer, type);
+  int64_t stride = type.shape[-1];
+  const auto place = [&](int first, int limit) {
+    for (int axis = limit - 1; axis >= first; --axis) {
+      view.strides[size_t(axis)] = stride;
+      stride *= type.shape[axis];
+    }
+  };
+  place(1, groups + 1);
+  place(groups + 1, type.shape.rank() - 1);
+  return view;
+}
+
+}  // namespace
+
+View LowerContext::destination(Value value, const ViewMap& wanted, bool spaced, int groups) {
   const View* place = wanted.find(value);
   if (place != nullptr) return *place;
   const auto slot = history_slots.find({value.node, value.index});
   Type type = value.type();
   if (slot != history_slots.end()) type.shape = type.shape.with(0, type.shape[0] + 1);
   View view = spaced ? with_spaced_steps(type, value.name()) : temporary(type, value.name());
+  if (groups > 0) view = groups_side_by_side(view.address.buffer, type, groups);
   view.shape = value.shape();
   if (slot != history_slots.end() && slot->second.front)
     view.address = moved(view.address, view.strides[0] * size_of(view.dtype));
@@ -129,6 +150,22 @@ void LowerContext::copy_unless_there(const View& from, const View& to, const std
 View LowerContext::straight(const View& view, const std::string& name) {
   if (view.contiguous()) return view;
   const View result = temporary({view.dtype, view.shape}, name);
+  copy(view, result, name);
+  return result;
+}
+
+View LowerContext::laid_out_like(const View& like, const View& view, const std::string& name) {
+  View result = view;
+  bool same = true;
+  int64_t last = 0;
+  for (int axis = 0; axis < view.shape.rank(); ++axis) {
+    if (view.shape[axis] == 1) continue;
+    same &= view.strides[size_t(axis)] == like.strides[size_t(axis)];
+    last += (view.shape[axis] - 1) * like.strides[size_t(axis)];
+  }
+  if (same) return view;
+  result.strides = like.strides;
+  result.address = {.buffer = add_buffer(name, Place::arena, 0, (last + 1) * size_of(view.dtype))};
   copy(view, result, name);
   return result;
 }

@@ -41,6 +41,7 @@ struct PanelKey {
   Address from;
   MatrixStrides strides;
   PanelForm form;
+  int64_t matrices = 1, from_matrix = 0;  ///< of PanelCall
 
   bool operator==(const PanelKey&) const = default;
 };
@@ -74,8 +75,11 @@ class LowerContext {
   bool is_used(Value value) const { return used_.contains({value.node, value.index}); }
   /// A constant that is a list, in a buffer of its own.
   View constant_data(const Node& node);
-  /// Where a result of a kernel goes: where it is wanted in the end, or a new buffer.
-  View destination(Value value, const ViewMap& wanted, bool spaced = false);
+  /// Where a result of a kernel goes: where it is wanted in the end, or a new buffer. The values of
+  /// steps may be spaced there, and those of steps whose rows are in groups (RowModel::groups) have
+  /// the groups of a row side by side: then steps and rows of a group are one axis, of one stride,
+  /// as products over all steps read them.
+  View destination(Value value, const ViewMap& wanted, bool spaced = false, int groups = 0);
 
   // --- records ---
 
@@ -88,6 +92,8 @@ class LowerContext {
   void copy_unless_there(const View& from, const View& to, const std::string& name);
   /// The view, or a copy of it that is contiguous.
   View straight(const View& view, const std::string& name);
+  /// The view, or a copy of it with the strides of `like`, of the same shape.
+  View laid_out_like(const View& like, const View& view, const std::string& name);
 
   // --- loops ---
 

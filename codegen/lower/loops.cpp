@@ -76,7 +76,7 @@ bool is_read_by_steps(const LowerContext& context, const Scan& scan, size_t emit
 }  // namespace
 
 ScanViews bind_scan(LowerContext& context, const Scan& scan, const std::vector<View>& operands,
-                    const Node& node, const ViewMap& wanted, int id) {
+                    const Node& node, const ViewMap& wanted, int id, int groups) {
   ScanViews bound;
   const int depth = context.depth();
   const size_t streams = scan.streams().size(), carries = scan.initial().size();
@@ -89,19 +89,22 @@ ScanViews bind_scan(LowerContext& context, const Scan& scan, const std::vector<V
       if (scan.emits()[other] == scan.emits()[e] && wanted.find(node.result(int(e))) == nullptr)
         same = other;
     }
-    bound.emitted.push_back(same != e ? bound.emitted[same]
-                                      : context.destination(node.result(int(e)), wanted,
-                                                            is_read_by_steps(context, scan, e)));
+    bound.emitted.push_back(
+        same != e ? bound.emitted[same]
+                  : context.destination(node.result(int(e)), wanted,
+                                        groups == 0 && is_read_by_steps(context, scan, e), groups));
     emit_steps.push_back(step_of(bound.emitted.back(), depth));
   }
   for (size_t c = 0; c < carries; ++c) {
-    const View initial = context.straight(operands[streams + c], scan.body_carries()[c].name());
+    const View& operand = operands[streams + c];
+    const std::string& name = scan.body_carries()[c].name();
     const auto history = std::ranges::find(scan.emits(), scan.next()[c]);
     if (history == scan.emits().end()) {
-      bind_carry(context, scan, c, initial, id, bound);
+      bind_carry(context, scan, c, context.straight(operand, name), id, bound);
     } else {
       const size_t e = size_t(history - scan.emits().begin());
-      bind_history(context, scan, initial, emit_steps[e], bound.emitted[e], bound);
+      bind_history(context, scan, context.laid_out_like(emit_steps[e], operand, name),
+                   emit_steps[e], bound.emitted[e], bound);
     }
   }
   bound.inputs.insert(bound.inputs.end(), operands.begin() + long(streams + carries),

@@ -251,19 +251,37 @@ void lower_node(LowerContext& context, const Node& node, ViewMap& views, ViewMap
   }
 }
 
-/// A value of which a reshape is wanted at some place is computed there.
-void want_before_reshapes(const LowerContext& context, const Graph& graph, ViewMap& wanted) {
+/// The place of what a node rearranges if its result is wanted at `place`: of a reshape, or of a
+/// transpose of what a loop emits that leaves the columns where they are.
+std::optional<View> wanted_before(const Node& node, const View& place) {
+  const Value from = node.operands[0];
+  if (node.is(ops::reshape) && place.contiguous()) {
+    View view = contiguous_view(place.address.buffer, from.type());
+    view.address = place.address;
+    return view;
+  }
+  if (!node.is(ops::transpose) || !from.node->is(ops::kernel) ||
+      !is_kernel_of(*from.node, Family::recurrent))
+    return std::nullopt;
+  const std::vector<int64_t> order = node.attributes.get_ints("permutation");
+  if (order.back() != int64_t(order.size()) - 1 || order.front() != 0) return std::nullopt;
+  View view = place;
+  view.shape = from.shape();
+  for (size_t axis = 0; axis < order.size(); ++axis)
+    view.strides[size_t(order[axis])] = place.strides[axis];
+  return view;
+}
+
+/// A value that is wanted at some place once it is rearranged is computed there.
+void want_before_rearranging(const LowerContext& context, const Graph& graph, ViewMap& wanted) {
   for (auto node = graph.nodes().rbegin(); node != graph.nodes().rend(); ++node) {
-    if (!node->is(ops::reshape)) continue;
+    if (!node->is(ops::reshape) && !node->is(ops::transpose)) continue;
     const View* place = wanted.find(node->result());
     const Value from = node->operands[0];
     // A history has its slot elsewhere.
     const bool has_slot = context.history_slots.contains({from.node, from.index});
-    if (place == nullptr || !place->contiguous() || has_slot || wanted.find(from) != nullptr)
-      continue;
-    View view = contiguous_view(place->address.buffer, from.type());
-    view.address = place->address;
-    wanted.set(from, view);
+    if (place == nullptr || has_slot || wanted.find(from) != nullptr) continue;
+    if (const std::optional<View> view = wanted_before(*node, *place)) wanted.set(from, *view);
   }
 }
 
@@ -273,7 +291,7 @@ void lower_nodes(LowerContext& context, const Graph& graph, ViewMap& views, View
   const std::vector<bool> live = live_nodes(graph);
   context.note_uses(graph, live);
   find_histories(context, graph);
-  want_before_reshapes(context, graph, wanted);
+  want_before_rearranging(context, graph, wanted);
   const Graph* const outer = std::exchange(context.lowered, &graph);
   for (const Node& node : graph.nodes()) {
     if (!live[size_t(node.id)] || node.is(ops::input) || node.is(ops::state)) continue;

@@ -2,6 +2,7 @@
 #include "codegen/lower/panels.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "ir/mutant.h"
 
@@ -24,26 +25,57 @@ MadePanels::iterator find_panels(MadePanels& made, const PanelKey& key) {
   return std::ranges::find_if(made, [&](const auto& each) { return is_same(each.first, key); });
 }
 
+/// What the product's panels are made of: a matrix for each index of the axes around the rows along
+/// which its right operand moves. Nothing if the matrices do not lie at equal distances.
+std::optional<PanelKey> key_of(const NestCall& call, const CallProduct& product) {
+  PanelKey key{product.b, product.b_strides, product.panels};
+  for (size_t axis = call.outer.size(); axis-- > 0;) {
+    const int64_t stride = product.right_outer[axis];
+    if (stride == 0 || call.outer[axis] == 1) continue;
+    if (key.matrices == 1) key.from_matrix = stride;
+    if (stride != key.matrices * key.from_matrix) return std::nullopt;
+    key.matrices *= call.outer[axis];
+  }
+  return key;
+}
+
+PanelCall panel_call(const PanelKey& key, const Address& to, const std::string& name) {
+  return {name, key.from, to, key.strides, key.form, key.matrices, key.from_matrix};
+}
+
+/// The product then reads panels at this address.
+void read_panels(const NestCall& call, const PanelKey& key, const Address& panels,
+                 CallProduct& product) {
+  product.b = panels;
+  product.in_panels = true;
+  int64_t bytes = key.form.bytes();
+  for (size_t axis = call.outer.size(); axis-- > 0;) {
+    if (product.right_outer[axis] == 0 || call.outer[axis] == 1) continue;
+    product.right_outer[axis] = bytes;
+    bytes *= call.outer[axis];
+  }
+}
+
 /// Gives the product a derived form of the state that its matrix is, if it is one and does not move
 /// with a loop; false if it is not.
-bool read_form(LowerContext& context, CallProduct& product, const std::string& name) {
+bool read_form(LowerContext& context, const NestCall& call, CallProduct& product) {
   const Address& from = product.b;
   if (context.plan().buffers[size_t(from.buffer)].place != Place::state || !from.terms.empty() ||
       from.at_first)
     return false;
-  const PanelKey key{from, product.b_strides, product.panels};
-  auto found = find_panels(context.forms, key);
+  const std::optional<PanelKey> key = key_of(call, product);
+  if (!key) return false;
+  auto found = find_panels(context.forms, *key);
   if (found == context.forms.end()) {
     const std::string state = context.plan().buffers[size_t(from.buffer)].name;
     const auto make = [&](const Address& to) {
-      context.add(std::nullopt, PanelCall{name, from, to, product.b_strides, product.panels});
+      context.add(std::nullopt, panel_call(*key, to, call.name));
     };
     const Address form =
-        context.add_form(state + ".panels", product.panels.bytes(), {from.buffer}, make);
-    found = context.forms.emplace(context.forms.end(), key, form);
+        context.add_form(state + ".panels", key->matrices * key->form.bytes(), {from.buffer}, make);
+    found = context.forms.emplace(context.forms.end(), *key, form);
   }
-  product.b = found->second;
-  product.in_panels = true;
+  read_panels(call, *key, found->second, product);
   return true;
 }
 
@@ -53,18 +85,18 @@ void make_panels(LowerContext& context, std::vector<NestCall>& calls) {
   MadePanels made;
   for (NestCall& call : calls) {
     for (CallProduct& product : call.products) {
-      if (read_form(context, product, call.name)) continue;
-      const PanelKey key{product.b, product.b_strides, product.panels};
-      auto found = find_panels(made, key);
+      if (read_form(context, call, product)) continue;
+      const std::optional<PanelKey> key = key_of(call, product);
+      if (!key) continue;
+      auto found = find_panels(made, *key);
       if (found == made.end()) {
-        PanelCall panels{call.name, product.b, {}, product.b_strides, product.panels};
+        PanelCall panels = panel_call(*key, {}, call.name);
         panels.to.buffer =
-            context.add_buffer(call.name + ".panels", Place::arena, 0, product.panels.bytes());
-        found = made.emplace(made.end(), key, panels.to);
+            context.add_buffer(call.name + ".panels", Place::arena, 0, panels.bytes());
+        found = made.emplace(made.end(), *key, panels.to);
         context.add(Family::recurrent, std::move(panels));
       }
-      product.b = found->second;
-      product.in_panels = true;
+      read_panels(call, *key, found->second, product);
     }
   }
 }
@@ -74,7 +106,7 @@ void read_forms(LowerContext& context, std::vector<NestCall>& calls) {
     for (CallProduct& product : call.products) {
       if (std::ranges::any_of(product.right_outer, [](int64_t s) { return s != 0; })) continue;
       if (context.depth() > 0 || !context.is_written(product.b.buffer))
-        read_form(context, product, call.name);
+        read_form(context, call, product);
     }
   }
 }

@@ -56,7 +56,7 @@ void lower_recurrent(LowerContext& context, const Kernel& kernel, const std::vec
                       kernel.why_no_rows());
   LoopCall loop;
   const int id = context.new_loop_id();
-  const ScanViews bound = bind_scan(context, scan, inputs, node, wanted, id);
+  const ScanViews bound = bind_scan(context, scan, inputs, node, wanted, id, rows->groups);
   publish(scan, bound, node, views);
   if (scan.steps() == 0) return;
   loop.carries = bound.carries;
@@ -65,6 +65,7 @@ void lower_recurrent(LowerContext& context, const Kernel& kernel, const std::vec
   loop.reverse = scan.reverse();
   loop.where = scan.node().where;
   loop.rows = rows->rows();
+  loop.matrices = rows->groups > 0;
   const int first_buffer = int(context.plan().buffers.size());
   std::vector<NestCall> calls =
       lower_rows(context, kernel.step(), *rows, {bound.inputs, bound.results, loop.name, false});

@@ -114,11 +114,12 @@ class RowLowering {
     call.split = over_rows ? Split::columns : reduces ? Split::rows : Split::any;
     builder.program.tile = context_.machine().tile(builder.program);
     for (CallProduct& product : call.products) product.panels.width = builder.program.tile.width();
-    const int row_axes = context_.matrix_rows.rank();
-    join_axes(call, builder.program, rows_.lead,
-              binding_.flatten && rows_.stages == 0 && row_axes == 0, row_axes);
+    const int apart = std::max(context_.matrix_rows.rank(), rows_.groups);
+    const bool flatten = binding_.flatten && rows_.stages == 0 && apart == 0;
+    join_axes(call, builder.program, rows_.lead, flatten, apart);
     const int64_t summed = over_rows ? call.rows : reduces ? call.unit : 0;
-    builder.program.few_terms = summed > 0 && summed <= kFewTerms && !call.outer.empty();
+    builder.program.few_terms =
+        summed > 0 && summed <= kFewTerms && !call.outer.empty() && rows_.groups == 0;
     return context_.call_of(builder.take());
   }
 
@@ -284,15 +285,11 @@ class RowLowering {
   }
 
   int emit_product(const Node& node, int part) {
-    const auto found = product_index_.find(node.id);
-    int index = found == product_index_.end() ? -1 : found->second;
-    if (index < 0) {
-      index = int(builder_->program.products.size());
-      product_index_[node.id] = index;
-      add_product(node);
-    }
-    return builder_->add(
-        {NestOp::product, ScalarOp::argument, node.types[0].dtype, -1, -1, -1, index, part});
+    const auto [found, added] =
+        product_index_.emplace(node.id, int(builder_->program.products.size()));
+    if (added) add_product(node);
+    return builder_->add({NestOp::product, ScalarOp::argument, node.types[0].dtype, -1, -1, -1,
+                          found->second, part});
   }
 
   void add_product(const Node& node) {
@@ -331,15 +328,15 @@ class RowLowering {
     }
     const bool tb = node.attributes.get_bool("transpose_b", false);
     const int64_t size = size_of(right.dtype);
-    CallProduct result;
-    result.a = left.address;
+    CallProduct result{.a = left.address};
     result.a_k = left.strides[size_t(left.shape.rank() - 1)] * size_of(left.dtype);
     result.outer = lead_strides(left, rows_.lead, true);
     result.right_outer.assign(result.outer.size(), 0);
+    const size_t batch = size_t(right.shape.rank()) - 2;
+    for (size_t i = 0; i < batch; ++i) result.right_outer[i] = right.strides[i] * size;
     result.b = right.address;
-    result.b_strides.k = right.strides[tb ? 1 : 0] * size;
-    result.b_strides.column = right.strides[tb ? 0 : 1] * size;
-    result.b_strides.part = result.b_strides.column * unit_;
+    const int64_t column = right.strides[batch + (tb ? 0 : 1)] * size;
+    result.b_strides = {right.strides[batch + (tb ? 1 : 0)] * size, column, column * unit_};
     result.panels = {left.shape[-1], unit_, parts, 0, form.right, form.k_group};
     result.panels.from = form.right;
     if (form.matrix_tiles) {

@@ -16,9 +16,10 @@ struct ScanViews {
   std::vector<Carry> carries;         ///< of the loop, but for those that read their history
 };
 
-/// The views of a scan that is to be loop `id` at the context's depth.
+/// The views of a scan that is to be loop `id` at the context's depth. `groups`: of its rows, if it
+/// has a row model.
 ScanViews bind_scan(LowerContext& context, const Scan& scan, const std::vector<View>& operands,
-                    const Node& node, const ViewMap& wanted, int id);
+                    const Node& node, const ViewMap& wanted, int id, int groups = 0);
 /// Sets the views of the scan's results.
 void publish(const Scan& scan, const ScanViews& bound, const Node& node, ViewMap& views);
 

@@ -11,7 +11,7 @@
 namespace graphc::core {
 namespace {
 
-Share of_panels(const PanelCall& call) { return {Along::panels, call.panels.blocks(), 1}; }
+Share of_panels(const PanelCall& call) { return {Along::panels, call.blocks(), 1}; }
 
 class Scheduler {
  public:

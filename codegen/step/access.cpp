@@ -137,9 +137,10 @@ void visit_panels(const PanelCall& call, const Visit& f) {
   Region from(size_of(form.from));
   from.along(AxisOf::term, call.from_strides.k, form.k)
       .along(AxisOf::part, call.from_strides.part, form.parts)
-      .along(AxisOf::column, call.from_strides.column, form.unit);
+      .along(AxisOf::column, call.from_strides.column, form.unit)
+      .along(AxisOf::outer, call.from_matrix, call.matrices);
   visit_region(call.from, kRead, from, f);
-  visit_region(call.to, kWrite, Region(form.bytes()), f);
+  visit_region(call.to, kWrite, Region(call.bytes()), f);
 }
 
 void visit_table(const TableCall& call, const Visit& f) {

@@ -193,6 +193,9 @@ class Check {
   void check(const PanelCall& call) const {
     check(call.panels);
     check(call.from_strides, call.panels);
+    at("matrices", call.matrices, 1, 1 << 20);
+    reach("matrices", {call.from_matrix, call.matrices});
+    reach("panels", {call.panels.bytes(), call.matrices});
     check(call.from);
     check(call.to);
   }

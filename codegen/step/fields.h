@@ -136,7 +136,7 @@ void fields(F& f, NestCall& x) {
 template <typename F>
 void fields(F& f, PanelCall& x) {
   f("name", x.name), f("from", x.from), f("to", x.to), f("from_strides", x.from_strides);
-  f("panels", x.panels);
+  f("panels", x.panels), f("matrices", x.matrices), f("from_matrix", x.from_matrix);
 }
 template <typename F>
 void fields(F& f, TableCall& x) {

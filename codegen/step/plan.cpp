@@ -34,9 +34,11 @@ std::vector<int64_t> PlanForm::key() const {
   GRAPHC_CHECK(call != nullptr, "a form of {} states has no key", states.size());
   const PanelForm& form = call->panels;
   const MatrixStrides& strides = call->from_strides;
-  return {call->from.offset, strides.k,       strides.column,    strides.part,        form.k,
-          form.unit,         form.parts,      form.width,        int64_t(form.dtype), form.k_group,
-          form.k_tile,       form.bf16_parts, int64_t(form.from)};
+  return {call->from.offset,  strides.k,      strides.column,
+          strides.part,       form.k,         form.unit,
+          form.parts,         form.width,     int64_t(form.dtype),
+          form.k_group,       form.k_tile,    form.bf16_parts,
+          int64_t(form.from), call->matrices, call->from_matrix};
 }
 
 bool NestPart::is_empty(const NestCall& call) const {

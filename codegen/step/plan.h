@@ -140,12 +140,17 @@ struct NestPart {
 /// All of a call, but for `own` along what is shared out.
 NestPart part_of(const NestCall& call, Along along, Range own);
 
-/// Puts a matrix [k, parts * unit] into panels.
+/// Puts matrices [k, parts * unit] into panels, those of one after those of another.
 struct PanelCall {
   std::string name;
   Address from, to;
   MatrixStrides from_strides;
   PanelForm panels;
+  int64_t matrices = 1;
+  int64_t from_matrix = 0;  ///< bytes from one matrix to the next
+
+  int64_t blocks() const { return matrices * panels.blocks(); }
+  int64_t bytes() const { return matrices * panels.bytes(); }
 };
 
 enum class TableOp : uint8_t { gather, scatter, scatter_add, merge_rows, check_labels };

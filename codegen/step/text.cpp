@@ -103,6 +103,11 @@ std::string text_of(const Share& share, int workers) {
   return fmt::format("; {} {}", names[size_t(share.along)], fmt::join(ranges, " | "));
 }
 
+/// "4 of " before the form of several matrices.
+std::string matrices_text(const PanelCall& call) {
+  return call.matrices == 1 ? "" : fmt::format("{} of ", call.matrices);
+}
+
 class RecordText {
  public:
   RecordText(const Plan& plan, const Record& record, std::string indent, std::string waits,
@@ -135,8 +140,9 @@ class RecordText {
 
   void operator()(const PanelCall& call) const {
     const PanelForm& form = call.panels;
-    out_ += fmt::format("{}panels {} -> {}: [{}, {} x {}]", indent_, text_of(plan_, call.from),
-                        text_of(plan_, call.to), form.k, form.parts, form.unit);
+    out_ +=
+        fmt::format("{}panels {} -> {}: {}[{}, {} x {}]", indent_, text_of(plan_, call.from),
+                    text_of(plan_, call.to), matrices_text(call), form.k, form.parts, form.unit);
     end_line();
   }
 
@@ -220,10 +226,10 @@ namespace {
 void print_form(const Plan& plan, const PlanForm& form, std::string& out) {
   if (const PanelCall* call = form.panels()) {
     const PanelForm& panels = call->panels;
-    out +=
-        fmt::format("when %{} has changed: panels -> {}: [{}, {} x {}]{}\n",
-                    plan.buffers[size_t(call->from.buffer)].name, text_of(plan, call->to), panels.k,
-                    panels.parts, panels.unit, text_of(form.make[0].share, plan.workers));
+    out += fmt::format("when %{} has changed: panels -> {}: {}[{}, {} x {}]{}\n",
+                       plan.buffers[size_t(call->from.buffer)].name, text_of(plan, call->to),
+                       matrices_text(*call), panels.k, panels.parts, panels.unit,
+                       text_of(form.make[0].share, plan.workers));
     return;
   }
   std::vector<std::string> states;

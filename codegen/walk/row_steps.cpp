@@ -10,20 +10,28 @@ namespace graphc::core::cpu {
 
 std::optional<RowSteps::Nest> RowSteps::prepared(const NestCall& call, const LoopCall& loop,
                                                  int depth) const {
-  if (call.outer.size() > 1 || !call.products.empty()) return std::nullopt;
+  const bool in_panels = std::ranges::all_of(call.products, &CallProduct::in_panels) &&
+                         !nests_[size_t(call.program)].by_matrix_tiles;
+  if (call.outer.size() > 1 || !in_panels) return std::nullopt;
   Nest nest;
   nest.call = &call;
   nest.function = nests_[size_t(call.program)].function;
   nest.arguments.row_end = call.rows;
   nest.arguments.column_end = call.unit;
-  for (const CallOperand& operand : call.operands) {
+  const auto bytes_of_two_steps = [&](const Address& address) {
     int64_t step = 0;
-    for (const Address::Term& term : operand.address.terms) {
+    for (const Address::Term& term : address.terms) {
       if (term.loop == depth) step += term.step;
     }
-    nest.advance.push_back(2 * (loop.reverse ? -step : step));
-  }
+    return 2 * (loop.reverse ? -step : step);
+  };
+  for (const CallOperand& operand : call.operands)
+    nest.advance.push_back(bytes_of_two_steps(operand.address));
+  for (const CallProduct& product : call.products)
+    nest.advance_left.push_back(bytes_of_two_steps(product.a));
   for (auto& operands : nest.operands) operands.resize(call.operands.size());
+  for (auto& products : nest.products) products.resize(call.products.size());
+  nest.arguments.panel_group = panel_group_;
   return nest;
 }
 
@@ -45,7 +53,27 @@ std::optional<RowSteps::Loop> RowSteps::prepared(const LoopCall& loop, int depth
   return made;
 }
 
+char* RowSteps::resolved(const Address& address) const {
+  const BufferPlace place = resolve(address, position_);
+  return bases_[place.buffer] + place.offset;
+}
+
+void RowSteps::bind_products(Nest& nest, int64_t step, int64_t row) const {
+  const NestCall& call = *nest.call;
+  std::vector<NestProductArguments>& products = nest.products[size_t(step % 2)];
+  for (size_t i = 0; i < products.size(); ++i) {
+    const CallProduct& from = call.products[i];
+    products[i] = {resolved(from.a) + row * from.outer[0],
+                   from.a_row,
+                   from.a_k,
+                   resolved(from.b) + row * from.right_outer[0],
+                   from.panels.block_bytes(),
+                   step == 0 && from.zeros_at_first ? 0 : from.panels.k};
+  }
+}
+
 void RowSteps::bind(Nest& nest, int64_t step, int64_t row) const {
+  bind_products(nest, step, row);
   const NestCall& call = *nest.call;
   const NestProgram& program = plan_.programs[size_t(call.program)];
   std::vector<NestOperandArguments>& operands = nest.operands[size_t(step % 2)];
@@ -61,10 +89,7 @@ void RowSteps::bind(Nest& nest, int64_t step, int64_t row) const {
       continue;
     }
     auto base = intptr_t(from.base);
-    if (kind != OperandKind::iota) {
-      const BufferPlace place = resolve(from.address, position_);
-      base = reinterpret_cast<intptr_t>(bases_[place.buffer] + place.offset);
-    }
+    if (kind != OperandKind::iota) base = reinterpret_cast<intptr_t>(resolved(from.address));
     if (!call.outer.empty()) base += row * from.outer[0];
     to.base = reinterpret_cast<void*>(base);
   }
@@ -87,14 +112,18 @@ void RowSteps::steps(Loop& loop, int64_t row) {
       }
       Nest& nest = item.nest;
       std::vector<NestOperandArguments>& operands = nest.operands[size_t(step % 2)];
+      std::vector<NestProductArguments>& products = nest.products[size_t(step % 2)];
       if (step < kBound) {
         bind(nest, step, row);
       } else {
         for (size_t i = 0; i < operands.size(); ++i)
           operands[i].base = static_cast<char*>(operands[i].base) + nest.advance[i];
+        for (size_t i = 0; i < products.size(); ++i)
+          products[i].a = static_cast<const char*>(products[i].a) + nest.advance_left[i];
       }
       if (idle) continue;
       nest.arguments.operands = operands.data();
+      nest.arguments.products = products.data();
       nest.function(&nest.arguments);
     }
   }

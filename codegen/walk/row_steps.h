@@ -26,11 +26,12 @@ struct CompiledNest {
 class RowSteps {
  public:
   /// `plan` and `nests` outlive it.
-  RowSteps(const Plan& plan, const std::vector<CompiledNest>& nests) : plan_(plan), nests_(nests) {}
+  RowSteps(const Plan& plan, const std::vector<CompiledNest>& nests, int64_t panel_group)
+      : plan_(plan), nests_(nests), panel_group_(panel_group) {}
 
   /// Runs all steps of `rows`; returns false, and runs nothing, for a loop with several outer axes
-  /// around a nest, or with a product. `position` is that of the `depth` loops around; `bases` has
-  /// the address of every buffer.
+  /// around a nest, or with a product that is not in panels or is by matrix tiles. `position` is
+  /// that of the `depth` loops around; `bases` has the address of every buffer.
   bool run(const LoopCall& loop, const Range& rows, const Position& position, int depth,
            char* const* bases);
 
@@ -41,7 +42,9 @@ class RowSteps {
     NestArguments arguments;
     /// Of even and of odd steps.
     std::array<std::vector<NestOperandArguments>, 2> operands;
-    std::vector<int64_t> advance;  ///< bytes of two steps, of each operand
+    std::array<std::vector<NestProductArguments>, 2> products;
+    /// Bytes of two steps, of each operand and of each product's left one.
+    std::vector<int64_t> advance, advance_left;
   };
   struct Loop;
   /// What a step does: a nest, or a loop.
@@ -60,9 +63,12 @@ class RowSteps {
   std::optional<Nest> prepared(const NestCall& call, const LoopCall& loop, int depth) const;
   void steps(Loop& loop, int64_t row);
   void bind(Nest& nest, int64_t step, int64_t row) const;
+  void bind_products(Nest& nest, int64_t step, int64_t row) const;
+  char* resolved(const Address& address) const;
 
   const Plan& plan_;
   const std::vector<CompiledNest>& nests_;
+  const int64_t panel_group_;  ///< NestArguments::panel_group
   Position position_;
   char* const* bases_ = nullptr;
 };

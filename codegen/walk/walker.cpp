@@ -22,7 +22,7 @@ class Walker::Thread {
       : walker_(walker),
         index_(index),
         walk_(walker.plan_, index, *this),
-        row_steps_(walker.plan_, walker.nests_) {}
+        row_steps_(walker.plan_, walker.nests_, walker.panel_group_) {}
 
   void run(const std::vector<char*>& bases) {
     const auto flushed = flushing();
@@ -87,17 +87,11 @@ class Walker::Thread {
 
   void panels(const PanelCall& call, const Range& blocks) {
     const PanelForm& form = call.panels;
-    PanelSource source = panel_source(resolved(call.from), call.from_strides, form);
-    if (form.k_tile > 1) {
-      source.base += blocks.begin * form.width * source.column_stride;
-      make_tile_panels(source, blocks, resolved(call.to) + blocks.begin * form.block_bytes());
-      return;
-    }
-    for (int64_t block = blocks.begin; block < blocks.end; ++block) {
-      PanelSource part = source;
-      part.base += block * form.width * source.column_stride;
-      part.columns = std::min(form.width, form.unit - block * form.width);
-      make_panel(part, reinterpret_cast<float*>(resolved(call.to) + block * form.block_bytes()));
+    for (int64_t first = blocks.begin; first < blocks.end;) {
+      const int64_t matrix = first / form.blocks(), before = matrix * form.blocks();
+      const int64_t end = std::min(blocks.end, before + form.blocks());
+      panels_of_matrix(call, matrix, {first - before, end - before});
+      first = end;
     }
   }
 
@@ -128,6 +122,24 @@ class Walker::Thread {
   char* resolved(const Address& address) const {
     const BufferPlace place = resolve(address, walk_.position());
     return bases_[place.buffer] + place.offset;
+  }
+
+  void panels_of_matrix(const PanelCall& call, int64_t matrix, const Range& blocks) {
+    const PanelForm& form = call.panels;
+    char* const to = resolved(call.to) + matrix * form.bytes();
+    PanelSource source =
+        panel_source(resolved(call.from) + matrix * call.from_matrix, call.from_strides, form);
+    if (form.k_tile > 1) {
+      source.base += blocks.begin * form.width * source.column_stride;
+      make_tile_panels(source, blocks, to + blocks.begin * form.block_bytes());
+      return;
+    }
+    for (int64_t block = blocks.begin; block < blocks.end; ++block) {
+      PanelSource part = source;
+      part.base += block * form.width * source.column_stride;
+      part.columns = std::min(form.width, form.unit - block * form.width);
+      make_panel(part, reinterpret_cast<float*>(to + block * form.block_bytes()));
+    }
   }
 
   // --- nests ---
@@ -195,6 +207,7 @@ class Walker::Thread {
       products_[i].a =
           static_cast<const char*>(products_[i].a) + steps * call.products[i].outer[axis];
       rights_[i] += steps * call.products[i].right_outer[axis];
+      if (call.products[i].in_panels) products_[i].panels = rights_[i];
     }
   }
 

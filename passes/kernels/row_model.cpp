@@ -47,6 +47,7 @@ class Analysis {
   RowModel run() {
     find_matrices();
     find_lead();
+    check_groups();
     for (const Node& node : body_.nodes()) {
       if (live_[size_t(node.id)] && !matrix_[size_t(node.id)]) classify(node);
     }
@@ -67,7 +68,11 @@ class Analysis {
       if (!live_[size_t(node.id)] || !node.is(ops::matmul)) continue;
       const Node& right = *node.operands[1].node;
       require(right.is(ops::input), node, "its right operand is made inside the kernel");
-      require(right.types[0].shape.rank() == 2, node, "its right operand is not one matrix");
+      if (const int groups = right.types[0].shape.rank() - 2; groups > 0) {
+        require(!node.attributes.get_bool("transpose_a", false), node,
+                "its left operand is transposed for each of its matrices");
+        result_.groups = std::max(result_.groups, groups);
+      }
       require(
           !node.attributes.get_bool("transpose_a", false) || node.operands[0].node->is(ops::input),
           node, "its left operand is transposed inside the kernel");
@@ -107,6 +112,19 @@ class Analysis {
                 to_string(lead), to_string(result_.lead));
         result_.lead = *joined;
       }
+    }
+  }
+
+  /// Groups of rows with matrices of their own: all axes of the rows but the last.
+  void check_groups() {
+    if (result_.groups == 0) return;
+    for (const Node& node : body_.nodes()) {
+      if (!live_[size_t(node.id)] || !node.is(ops::matmul)) continue;
+      const Shape &left = node.operands[0].shape(), &right = node.operands[1].shape();
+      if (right.rank() == 2) continue;
+      require(rows_of(left) == result_.lead, node,
+              "it has matrices [{}], not one for each of all but the last axis of the rows [{}]",
+              to_string(right), to_string(result_.lead));
     }
   }
 

@@ -48,7 +48,7 @@ bool is_row_reduction(const Node& node);
 /// several columns.
 bool is_inner_reduction(const Node& node);
 /// A product that reads another matrix for each index of the leading axes, on its right or
-/// transposed on its left: row kernels do not support it.
+/// transposed on its left: outside of loops a kernel of its own.
 bool is_batched_product(const Node& node);
 /// A view that takes whole parts of its operand's columns, or repeats it. One column is a number
 /// per row, not a part.
@@ -74,6 +74,9 @@ enum class RowKind : uint8_t { full, row, column, scalar };
 /// and space.
 struct RowModel {
   Shape lead;  ///< the axes of the rows
+  /// How many axes of the rows have matrices of their own in products: heads, each with its matrix.
+  /// 0, or all but the last. Rows that differ along them share nothing.
+  int groups = 0;
   std::vector<RowKind> kind;
   std::vector<int> stage;
   std::vector<int> space;  ///< index into `spaces`; -1 for rows and scalars

@@ -87,6 +87,61 @@ TEST(MatrixRows, AreGoneThroughBlockByBlock) {
   }
 }
 
+/// A cell with a matrix for each of `heads`, as users write it, and its derivatives.
+std::string cell_with_heads(int64_t heads) {
+  return fmt::format(
+      "graph @heads(%x: f32[9,4,{0},10], %h0: f32[4,{0},5]) state (%u: f32[{0},5,10]) {{ "
+      "%y, %h.e, %c.e = scan %x.t in %x carry %h = %h0, %c = %h0 with %w = %u {{ "
+      "%r = transpose(%h) {{permutation = [1,0,2]}} "
+      "%z = add(%x.t, transpose(matmul(%r, %w)) {{permutation = [1,0,2]}}) "
+      "%f, %g = split(%z) {{axis = 2, parts = 2}} "
+      "%c.1 = add(mul(sigmoid(%f), %c), tanh(%g)) "
+      "%h.1 = mul(sigmoid(%g), %c.1) "
+      "next %h = %h.1, %c = %c.1 emit %h.1 }} "
+      "%loss = mean(square(%y)) {{axes = [0,1,2,3]}} "
+      "%dx, %dh, %du = grad(%loss, %x, %h0, %u) "
+      "return %y, %dx, %dh, %du }}",
+      heads);
+}
+
+TEST(Heads, AreGoneThroughOneAfterAnother) {
+  for (const int workers : {1, 2, 3, 6}) {
+    const Plan plan = matrix_plan(cell_with_heads(6), workers);
+    expect_rows_apart(plan, 2, 6);
+    for (const LoopCall* loop : matrix_loops(plan)) {
+      EXPECT_LE(loop->body.size(), 2u) << print(plan);
+      for (const Record& record : loop->body) {
+        for (const CallProduct& product : std::get<NestCall>(record.call).products)
+          EXPECT_TRUE(product.in_panels) << print(plan);
+      }
+    }
+    // Panels of all heads are one form.
+    ASSERT_FALSE(plan.forms.empty());
+    for (const PlanForm& form : plan.forms) EXPECT_EQ(form.panels()->matrices, 6);
+    EXPECT_THAT(print(plan), HasSubstr("6 of [5, 2 x 5]"));
+  }
+  // Five heads and two workers: columns are shared out, and workers wait.
+  EXPECT_EQ(matrix_loops(matrix_plan(cell_with_heads(5), 2))[0]->rows_apart, 0);
+}
+
+TEST(Heads, LieSideBySideInARow) {
+  // Nothing is copied: the product over all steps reads h and the derivatives of gates as they lie,
+  // and y and dx are written as the user has them.
+  const Plan plan = matrix_plan(cell_with_heads(6), 2);
+  for (const Record& record : plan.records) {
+    const auto* call = std::get_if<NestCall>(&record.call);
+    const bool copies = call != nullptr && record.family == Family::map && !call->outer.empty();
+    EXPECT_FALSE(copies && call->rows * call->unit >= 4 * 9 * 5) << print(plan);
+  }
+  const auto product = std::ranges::find_if(
+      plan.records, [](const Record& record) { return record.family == Family::batched_gemm; });
+  ASSERT_NE(product, plan.records.end());
+  const auto& call = std::get<NestCall>(product->call);
+  EXPECT_EQ(call.products[0].panels.k, 9 * 4);
+  EXPECT_EQ(call.products[0].a_k, 6 * 5 * 4);
+  EXPECT_EQ(call.products[0].b_strides.k, 6 * 10 * 4);
+}
+
 TEST(MatrixRows, ThatReadEachOtherAreNotApart) {
   // The second row reads what the first one carries.
   const std::string mixed =

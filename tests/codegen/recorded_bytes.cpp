@@ -45,16 +45,18 @@ class Recorder {
 
   void panels(const PanelCall& call, const Range&) {
     const PanelForm& form = call.panels;
-    for (int64_t k = 0; k < form.k; ++k) {
-      for (int64_t part = 0; part < form.parts; ++part) {
-        for (int64_t column = 0; column < form.unit; ++column)
-          touch(call.from,
-                k * call.from_strides.k + part * call.from_strides.part +
-                    column * call.from_strides.column,
-                size_of(form.from), kBytesRead);
+    for (int64_t matrix = 0; matrix < call.matrices; ++matrix) {
+      for (int64_t k = 0; k < form.k; ++k) {
+        for (int64_t part = 0; part < form.parts; ++part) {
+          for (int64_t column = 0; column < form.unit; ++column)
+            touch(call.from,
+                  matrix * call.from_matrix + k * call.from_strides.k +
+                      part * call.from_strides.part + column * call.from_strides.column,
+                  size_of(form.from), kBytesRead);
+        }
       }
     }
-    touch(call.to, 0, form.bytes(), kBytesWritten);
+    touch(call.to, 0, call.bytes(), kBytesWritten);
   }
 
   void table(const TableCall&, const Range&) {}
@@ -129,7 +131,7 @@ class Recorder {
               size_of(form.right), kBytesRead);
     }
     if (product.in_panels && row == 0 && column == 0)
-      touch(product.b, 0, product.panels.bytes(), kBytesRead);
+      touch(product.b, along(product.right_outer, index), product.panels.bytes(), kBytesRead);
   }
 
   void touch(const Address& address, int64_t offset, int64_t size, uint8_t how) {

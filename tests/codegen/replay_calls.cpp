@@ -9,14 +9,19 @@ void replay_panels(ReplayMemory& memory, const PanelCall& call, const ReplayPlac
                    const ReplayPlace& to, const Range& own) {
   const PanelForm& form = call.panels;
   const MatrixStrides& strides = call.from_strides;
-  for (int64_t c = own.begin * form.width; c < std::min(own.end * form.width, form.unit); ++c) {
-    for (int64_t k = 0; k < form.k; ++k) {
-      for (int64_t part = 0; part < form.parts; ++part)
-        memory.read(from.moved(k * strides.k + c * strides.column + part * strides.part), 4);
+  for (int64_t block = own.begin; block < own.end; ++block) {
+    const int64_t matrix = block / form.blocks() * call.from_matrix;
+    const int64_t first = block % form.blocks() * form.width;
+    for (int64_t c = first; c < std::min(first + form.width, form.unit); ++c) {
+      for (int64_t k = 0; k < form.k; ++k) {
+        for (int64_t part = 0; part < form.parts; ++part) {
+          const int64_t at = k * strides.k + c * strides.column + part * strides.part;
+          memory.read(from.moved(matrix + at), 4);
+        }
+      }
     }
+    memory.write(to.moved(block * form.block_bytes()), form.block_bytes());
   }
-  for (int64_t i = own.begin; i < own.end; ++i)
-    memory.write(to.moved(i * form.block_bytes()), form.block_bytes());
 }
 
 void replay_table(ReplayMemory& memory, const TableCall& call, const ReplayedTable& places,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random cells whose rows carry a matrix, with heads and masks: compiled for every target they
-// agree with the evaluator in f64, and their gradients with central differences.
+// Random cells whose rows carry a matrix, and random cells with a matrix for each head, with masks:
+// compiled for every target they agree with the evaluator in f64, and their gradients with central
+// differences.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -12,6 +13,7 @@
 #include "passes/pipeline.h"
 #include "tests/testing/counts.h"
 #include "tests/testing/random_cell.h"
+#include "tests/testing/random_head_cell.h"
 #include "tests/testing/random_matrix_cell.h"
 #include "tests/testing/rounding_bound.h"
 #include "tests/testing/samples.h"
@@ -89,10 +91,11 @@ void expect_compiled(const GraphPtr& graph, const MatrixLiterals& inputs,
     ASSERT_TRUE(found[i] == shared_out[i]) << "result " << i << " on other threads";
 }
 
-TEST(RandomMatrixCellsCpu, AreRightOnEveryTarget) {
+/// How many graphs were compiled of the cells that `cell` draws.
+int64_t expect_right(GraphPtr (*cell)(unsigned seed), unsigned seeds) {
   int64_t compiled = 0;
-  for (unsigned seed = 0; seed < (testing::whole_samples() ? 300u : 15u); ++seed) {
-    const GraphPtr traced = testing::random_matrix_cell(seed);
+  for (unsigned seed = 0; seed < seeds; ++seed) {
+    const GraphPtr traced = cell(seed);
     SCOPED_TRACE(fmt::format("seed {}\n{}", seed, print(*traced)));
     const GraphPtr plain = run_pipeline(traced, parse_pipeline("autodiff")).graph;
     const MatrixLiterals inputs = testing::random_cell_inputs(*plain, seed);
@@ -108,9 +111,19 @@ TEST(RandomMatrixCellsCpu, AreRightOnEveryTarget) {
            .threads = seed % 3 == 0 ? 1 : 2});
       ++compiled;
     }
-    if (HasFatalFailure()) return;
+    if (::testing::Test::HasFatalFailure()) break;
   }
-  testing::count("random cells with matrices", compiled);
+  return compiled;
+}
+
+TEST(RandomMatrixCellsCpu, AreRightOnEveryTarget) {
+  const unsigned seeds = testing::whole_samples() ? 300 : 15;
+  testing::count("random cells with matrices", expect_right(testing::random_matrix_cell, seeds));
+}
+
+TEST(RandomHeadCellsCpu, AreRightOnEveryTarget) {
+  const unsigned seeds = testing::whole_samples() ? 300 : 25;
+  testing::count("random cells with heads", expect_right(testing::random_head_cell, seeds));
 }
 
 }  // namespace

@@ -31,6 +31,14 @@ int64_t products_in_loops(const PipelineResult& result) {
   return products;
 }
 
+int64_t transposes_in_loops(const PipelineResult& result) {
+  int64_t transposes = 0;
+  for (const Node& node : result.graph->nodes()) {
+    if (node.is(ops::scan)) transposes += count(node.region(), "transpose");
+  }
+  return transposes;
+}
+
 /// Elements of all that loops give: what is saved for the backward loops, mostly.
 int64_t given_by_loops(const PipelineResult& result) {
   int64_t elements = 0;
@@ -161,6 +169,18 @@ GraphPtr every_fourth_state() {
     })"));
 }
 
+/// A loop with a matrix for each of two heads.
+GraphPtr heads() {
+  return with_gradients(parse_graph(R"(
+    graph @f(%x: f32[4,3,2,5], %h0: f32[3,2,5], %u: f32[2,5,5]) {
+      %h.e = scan %x.t in %x carry %h = %h0 with %u {
+        %z = transpose(matmul(transpose(%h) {permutation = [1,0,2]}, %u)) {permutation = [1,0,2]}
+        next %h = tanh(add(%x.t, %z))
+      }
+      return %h.e
+    })"));
+}
+
 /// A loop over a matrix in every row.
 GraphPtr linear_attention() {
   return with_gradients(parse_graph(R"(
@@ -252,6 +272,7 @@ constexpr Exchange exchanges[] = {
     {"hoist", "autodiff", lstm_training, nodes},
     {"hoist", "outline", lstm, loops_not_recognised},
     {"outline", "autodiff", softmax, derivatives_of_maxima},
+    {"align-axes", "autodiff", heads, transposes_in_loops},
     {"chunk-recurrence", "autodiff", linear_attention, given_by_loops},
     {"remat", "autodiff", every_fourth_state, given_by_loops},
     {"autodiff", "expand", loss, derivatives_of_maxima},

@@ -53,8 +53,10 @@ class Interpreter {
 
   void panels(const PanelCall& call, const Range& blocks) {
     const PanelForm& form = call.panels;
-    const CheckedPlace from = resolved(call.from), to = resolved(call.to);
-    for (int64_t block = blocks.begin; block < blocks.end; ++block) {
+    for (int64_t each = blocks.begin; each < blocks.end; ++each) {
+      const int64_t matrix = each / form.blocks(), block = each % form.blocks();
+      const CheckedPlace from = resolved(call.from).moved(matrix * call.from_matrix);
+      const CheckedPlace to = resolved(call.to).moved(matrix * form.bytes());
       const int64_t bytes = form.block_bytes();
       std::memset(to.moved(block * bytes).at(bytes), 0, size_t(bytes));
       const int64_t first = block * form.width, end = std::min(first + form.width, form.unit);

@@ -52,10 +52,21 @@ const Refusal kRefusals[] = {
       %h = scan {steps = 3} carry %c = %h0 with %u { next %c = tanh(matmul(%c, sin(%u))) }
       return %h })",
      "%matmul (matmul): its right operand is made inside the kernel"},
-    {R"((%h0: f32[2,8,4], %u: f32[2,4,4]) {
-      %h = scan {steps = 3} carry %c = %h0 with %u { next %c = tanh(matmul(%c, %u)) }
+    {R"((%h0: f32[2,8,4], %v: f32[2,4,8], %u: f32[2,4,4]) {
+      %h = scan {steps = 3} carry %c = %h0 with %v, %u {
+        next %c = tanh(add(%c, matmul(%v, %u) {transpose_a = true}))
+      }
       return %h })",
-     "%matmul (matmul): its right operand is not one matrix"},
+     "%matmul (matmul): its left operand is transposed for each of its matrices"},
+    {R"((%h0: f32[2,8,4], %u: f32[2,4,4], %x: f32[3,2,8,4]) {
+      %h, %e = scan {steps = 3} carry %c = %h0 with %u, %x {
+        %n = tanh(matmul(%c, %u))
+        next %c = %n
+        emit mul(%n, %x)
+      }
+      return %h, %e })",
+     "%matmul (matmul): it has matrices [2,4,4], not one for each of all but the last axis of the "
+     "rows [3,2,8]"},
     {R"((%h0: f32[8,4], %v: f32[5,8], %u: f32[5,4]) {
       %h = scan {steps = 3} carry %c = %h0 with %v, %u {
         next %c = add(%c, matmul(sin(%v), %u) {transpose_a = true})

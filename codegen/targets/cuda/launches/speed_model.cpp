@@ -174,7 +174,7 @@ class Prediction {
                        add(time, work_of(plan_, call), figures_, Inside::launch, times);
                      },
                      [&](const PanelCall& call) {
-                       add_moved(time, 2.0 * double(call.panels.bytes()), figures_, times);
+                       add_moved(time, 2.0 * double(call.bytes()), figures_, times);
                      },
                      // The record's kernels share the work.
                      [&](const TableCall& call) {

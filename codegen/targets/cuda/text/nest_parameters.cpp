@@ -84,12 +84,12 @@ class Listing {
           "long long", axis);
     const std::string right = names_.make(buffer_name(product.b));
     add(ParameterKind::right, p, right, pointer_to(form.right, false));
+    for (int axis = 0; axis < int(call_.outer.size()); ++axis)
+      add(ParameterKind::right_outer, p, names_.make(fmt::format("{}_outer_{}", right, axis)),
+          "long long", axis);
     if (product.in_panels) {
       add(ParameterKind::right_block, p, names_.make(right + "_block"));
     } else {
-      for (int axis = 0; axis < int(call_.outer.size()); ++axis)
-        add(ParameterKind::right_outer, p, names_.make(fmt::format("{}_outer_{}", right, axis)),
-            "long long", axis);
       add(ParameterKind::right_k, p, names_.make(right + "_k"));
       if (form.parts > 1) add(ParameterKind::right_part, p, names_.make(right + "_part"));
       add(ParameterKind::right_column, p, names_.make(right + "_column"));

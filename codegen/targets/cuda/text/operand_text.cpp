@@ -171,11 +171,13 @@ std::string right_index(const NestProgram& program, const NestForm& form, const 
   const int64_t width = form.panel_widths[size_t(p)];
   const int all = program.products[size_t(p)].parts;
   // Panels are [blocks][k][parts][width]; a matrix has a stride for each.
-  if (width > 0) {
-    return fmt::format("column / {0} * {1} + ({2} * {3} + {4}) * {0} + column % {0}", width,
-                       body.name_of(ParameterKind::right_block, p), term, all, part);
-  }
   std::vector<std::string> index = body.outer_terms(ParameterKind::right_outer, p);
+  if (width > 0) {
+    index.push_back(fmt::format("column / {0} * {1} + ({2} * {3} + {4}) * {0} + column % {0}",
+                                width, body.name_of(ParameterKind::right_block, p), term, all,
+                                part));
+    return NestBody::sum_of(index);
+  }
   index.push_back(term + " * " + body.name_of(ParameterKind::right_k, p));
   if (all > 1) index.push_back(part + " * " + body.name_of(ParameterKind::right_part, p));
   index.push_back("column * " + body.name_of(ParameterKind::right_column, p));

@@ -240,17 +240,21 @@ extern "C" __global__ void __launch_bounds__(256, 2) merge_rows(
 }
 )";
 
-constexpr std::string_view kPanels = R"(// A matrix [terms, parts * unit] in panels
-// [blocks][terms][parts][width], zeros where the unit ends.
+constexpr std::string_view kPanels = R"(// Matrices [terms, parts * unit] in panels
+// [matrices][blocks][terms][parts][width], zeros where the unit ends.
 extern "C" __global__ void __launch_bounds__(256) put_in_panels(
-    const {T}* from, {T}* to, long long elements, long long terms, long long unit, long long parts,
-    long long width, long long from_k, long long from_part, long long from_column) {
+    const {T}* from, {T}* to, long long elements, long long of_matrix, long long terms,
+    long long unit, long long parts, long long width, long long from_matrix, long long from_k,
+    long long from_part, long long from_column) {
   for (long long i = (long long)blockIdx.x * 256 + threadIdx.x; i < elements;
        i += (long long)gridDim.x * 256) {
-    const long long part = i / width % parts;
-    const long long term = i / width / parts % terms;
-    const long long column = i / width / parts / terms * width + i % width;
-    to[i] = column < unit ? from[term * from_k + part * from_part + column * from_column] : ({T})0;
+    const long long matrix = i / of_matrix, of = i % of_matrix;
+    const long long part = of / width % parts;
+    const long long term = of / width / parts % terms;
+    const long long column = of / width / parts / terms * width + of % width;
+    to[i] = column < unit ? from[matrix * from_matrix + term * from_k + part * from_part +
+                                 column * from_column]
+                          : ({T})0;
   }
 }
 )";
@@ -330,17 +334,18 @@ int64_t table_scratch_bytes(const TableCall& call) {
 
 KernelUse panel_kernel(const PanelCall& call) {
   const PanelForm& form = call.panels;
-  const int64_t size = size_of(form.dtype), elements = form.bytes() / size;
+  const int64_t size = size_of(form.dtype), elements = call.bytes() / size;
   TableCall none;
   none.dtype = form.dtype;
-  return {
-      kernel_from("put_in_panels", std::string(kPanels), none, copied_type(form.dtype)),
-      threads_of(elements),
-      {KernelArgument::of(call.from), KernelArgument::of(call.to), KernelArgument::of(elements),
-       KernelArgument::of(form.k), KernelArgument::of(form.unit), KernelArgument::of(form.parts),
-       KernelArgument::of(form.width), KernelArgument::of(call.from_strides.k / size),
-       KernelArgument::of(call.from_strides.part / size),
-       KernelArgument::of(call.from_strides.column / size)}};
+  return {kernel_from("put_in_panels", std::string(kPanels), none, copied_type(form.dtype)),
+          threads_of(elements),
+          {KernelArgument::of(call.from), KernelArgument::of(call.to), KernelArgument::of(elements),
+           KernelArgument::of(form.bytes() / size), KernelArgument::of(form.k),
+           KernelArgument::of(form.unit), KernelArgument::of(form.parts),
+           KernelArgument::of(form.width), KernelArgument::of(call.from_matrix / size),
+           KernelArgument::of(call.from_strides.k / size),
+           KernelArgument::of(call.from_strides.part / size),
+           KernelArgument::of(call.from_strides.column / size)}};
 }
 
 }  // namespace graphc::core::cuda
