@@ -235,8 +235,10 @@ class Prediction {
         time.barriers *
         (placement.placement == Placement::cluster ? gpu.cluster_barrier_us : gpu.barrier_us);
     if (placement.counted != nullptr) {
-      time.latency_us += placement.counted->beside_us * all;
-      time.busy_us += placement.counted->beside_us * all;
+      const double us = placement.counted->beside_us * all +
+                        placement.counted->time_to_fill(gpu) * times * rounds;
+      time.latency_us += us;
+      time.busy_us += us;
     }
   }
 

@@ -27,6 +27,9 @@ constexpr int kHeldRegisters = 32;
 /// weights. With more, loops of LSTMs with peepholes and of GRUs of 256 and 512 units spill on
 /// sm_90a.
 constexpr int kKeptRegisters = 144;
+/// Right fragments that a lane loads from memory at a time, in words. With twice as many a text
+/// takes a third more to compile.
+constexpr int kFilledTogether = 16;
 /// What an mbarrier counts in a phase (PTX ISA, "mbarrier").
 constexpr int64_t kMostCountedBytes = (1 << 20) - 1;
 
@@ -240,9 +243,8 @@ class CountedPlanning {
       product.inbox_words = product.scatters ? product.bytes_of_use / 4 : 0;
       loop_.words += 2 * product.inbox_words;
       product.weights_at = loop_.words;
-      product.weights_words = int64_t{kCountedWarps} *
-                              (product.steps_of_warp - product.in_registers) *
-                              product.loads_of_step() * 128;
+      product.weights_words =
+          (product.steps_of_warp - product.in_registers) * product.staged_words_of_step();
       loop_.words += product.weights_words;
     }
     // Nests whose warps meet in between use the same memory for the sums of splits.
@@ -256,6 +258,9 @@ class CountedPlanning {
       }
       loop_.words = std::max(loop_.words, at);
     }
+    // Right fragments are there before everything else, of one step at least.
+    for (const CountedProduct& product : loop_.products)
+      loop_.words = std::max(loop_.words, product.operand_at + product.staged_words_of_step());
     if (loop_.words * 4 > room_)
       return fmt::format("its matrices and operands take {} bytes of a block", loop_.words * 4);
     return {};
@@ -276,6 +281,18 @@ int CountedProduct::words_of_send(const CountedStore& store) const {
   return whole ? 4 : 2;
 }
 
+int CountedProduct::steps_filled_together() const {
+  return std::max(kFilledTogether / words_of_step, 1);
+}
+
+int64_t CountedProduct::staged_words_of_step() const {
+  return int64_t{kCountedWarps} * loads_of_step() * 128;
+}
+
+int CountedLoop::steps_staged(const CountedProduct& product) const {
+  return int((words - product.operand_at) / product.staged_words_of_step());
+}
+
 bool CountedProduct::has_pieces() const { return steps_of_warp > kPiece / terms_of_step; }
 
 std::string CountedProduct::name() const { return fmt::format("{}_{}", nest, product); }
@@ -288,6 +305,14 @@ double CountedLoop::loaded_bytes(const CountedProduct& product) const {
       double(row_tiles) * (product.steps_of_warp - product.in_registers) * product.loads_of_step();
   const double lanes = 32.0 * kCountedWarps;
   return 16 * lanes * (left + right) + (product.scatters ? double(product.bytes_of_use) : 0);
+}
+
+double CountedLoop::time_to_fill(const Gpu& gpu) const {
+  double us = 0;
+  for (const CountedProduct& product : products)
+    us += gpu.memory_latency_us *
+          double(rounded_quotient(product.steps_of_warp, product.steps_filled_together()));
+  return us;
 }
 
 double CountedLoop::time_beside_products(const LoopNests& loop, const Gpu& gpu) const {

@@ -85,6 +85,11 @@ struct CountedProduct {
   int strips_of_step() const { return terms_of_step / kUnits; }
   /// Loads of 16 bytes of a lane for the right fragments of a step.
   int loads_of_step() const { return (words_of_step + 3) / 4; }
+  /// For how many steps a lane loads right fragments from memory at a time before the first step,
+  /// so that it waits once for all of them: 16 words or more.
+  int steps_filled_together() const;
+  /// Words of shared memory for the right fragments of a step, of all warps.
+  int64_t staged_words_of_step() const;
   /// Whether sums have more than one piece (product_text.h), so that a lane has two of each.
   bool has_pieces() const;
   /// Words that a lane hands on at a time: those of a fragment, or half of them where another lane
@@ -114,8 +119,14 @@ struct CountedLoop {
   int64_t words = 0;     ///< in all
   double beside_us = 0;  ///< time_beside_products()
 
+  /// How many steps of a warp's right fragments have room where its left operand and all that
+  /// follows will be; at least one.
+  int steps_staged(const CountedProduct& product) const;
   /// Bytes that the lanes of a block load from shared memory for a product in a step.
   double loaded_bytes(const CountedProduct& product) const;
+  /// The time in which lanes load right fragments before the first step: they wait for memory once
+  /// for all steps that are filled at a time.
+  double time_to_fill(const Gpu& gpu) const;
   /// The time of a step beside its products: exchanges, waits, elements, and loads that nothing
   /// hides.
   double time_beside_products(const LoopNests& loop, const Gpu& gpu) const;

@@ -101,12 +101,10 @@ __device__ __forceinline__ void send_sums(unsigned address, unsigned counter, un
 /// The device function term_of_N as text.
 void write_term_of(TextWriter& text, const CountedLoop& loop, const CountedProduct& product) {
   text.line(
-      "// The term of a left operand at a place, 0 to 7, of a strip; -1: none. Strips are in "
-      "the order of");
-  text.line("// those who make them: blocks, units, parts.");
-  text.open("__device__ __forceinline__ int term_of_{}(int strip, int place)", product.name());
-  text.line("const int block = strip / {0}, in_block = strip % {0};", product.strips_of_block);
-  text.line("if (block >= {}) return -1;", loop.blocks);
+      "// The term of a left operand at a place, 0 to 7, of a block's strip; -1: none. Strips");
+  text.line("// are in the order of those who make them: blocks, units, parts.");
+  text.open("__device__ __forceinline__ int term_of_{}(int block, int in_block, int place)",
+            product.name());
   for (size_t i = product.stores.size(); i-- > 0;) {
     const CountedStore& store = product.stores[i];
     if (store.first_strip > 0) text.open("if (in_block >= {})", store.first_strip);
@@ -116,50 +114,54 @@ void write_term_of(TextWriter& text, const CountedLoop& loop, const CountedProdu
     const std::string tile = store.parts == 1 ? own : fmt::format("{} / {}", own, store.parts);
     text.line("const int unit = {} * {} + place, column = block * {} + unit;", tile, kUnits,
               store.units_of_block);
-    text.line("if (unit >= {} || column >= {}) return -1;", store.units_of_block, store.units);
+    // No branch, so that lanes load many terms at a time.
+    text.line("const bool there = (block < {}) & (in_block < {}) & (unit < {}) & (column < {});",
+              loop.blocks, product.strips_of_block, store.units_of_block, store.units);
     const std::string part = store.parts == 1
                                  ? std::string()
                                  : fmt::format("{} % {} * {} + ", own, store.parts, store.units);
     const std::string first =
         store.store.first_term == 0 ? std::string() : fmt::format("{} + ", store.store.first_term);
-    text.line("return {}{}column;", first, part);
+    text.line("return there ? {}{}column : -1;", first, part);
     if (store.first_strip > 0) text.close();
   }
   text.close();
   text.blank();
 }
 
-/// An expression for a number that is not there where its term is -1.
-std::string there(std::string_view term, const std::string& number) {
-  return fmt::format("{} < 0 ? 0.0f : {}", term, number);
-}
-
 /// Word `half` of a fragment's pair for a column or a row: of two 16-bit terms of strip `half`, or
-/// of one term. `number` gives the text of a number, given that of its term.
+/// of one term. `number` gives the text of a number, given that of its term; where `there` is
+/// false, or the term is -1, the word has zeros. It is loaded all the same, from the first term, so
+/// that no branch is between the loads of a lane.
 template <typename Number>
 void write_word(TextWriter& text, const CountedProduct& product, Factors factors,
-                std::string_view into, std::string_view half, const Number& number) {
-  // Of its own strips a block knows the number among its own.
-  const auto term = [&](const std::string& strip, const std::string& place) {
-    return product.scatters ? fmt::format("{0} < {1} ? term_of_{2}(rank * {1} + {0}, {3}) : -1",
-                                          strip, product.strips_of_block, product.name(), place)
-                            : fmt::format("term_of_{}({}, {})", product.name(), strip, place);
+                std::string_view into, std::string_view there, const Number& number) {
+  const auto bring = [&](std::string_view name, const std::string& strip,
+                         const std::string& place) {
+    // Of its own strips a block knows the number among its own.
+    const std::string where =
+        product.scatters ? fmt::format("rank, {}", strip)
+                         : fmt::format("({0}) / {1}, ({0}) % {1}", strip, product.strips_of_block);
+    text.line("const int {} = term_of_{}({}, {});", name, product.name(), where, place);
+    text.line("const float {}_number = {};", name,
+              number(fmt::format("({0} < 0 ? 0 : {0})", name)));
+  };
+  const auto value = [&](std::string_view name) {
+    return fmt::format("{0} && {1} >= 0 ? {1}_number : 0.0f", there, name);
   };
   if (product.strips_of_step() == 2) {
-    const std::string strip = fmt::format("{}step * 2 + {}{}", product.scatters ? "(" : "", half,
-                                          product.scatters ? ")" : "");
-    text.line("const int first = {};", term(strip, "in_group * 2"));
-    text.line("const int second = {};", term(strip, "in_group * 2 + 1"));
-    return text.line("{} = {}({}, {});", into, mma_form(factors).rounded,
-                     there("first", number("first")), there("second", number("second")));
+    bring("first", "step * 2 + half", "in_group * 2");
+    bring("second", "step * 2 + half", "in_group * 2 + 1");
+    return text.line("{} = {}({}, {});", into, mma_form(factors).rounded, value("first"),
+                     value("second"));
   }
-  text.line("const int first = {};", term("step", fmt::format("in_group * 2 + {}", half)));
-  const std::string value = there("first", number("first"));
+  bring("first", "step", "in_group * 2 + half");
   text.line("{} = {}({});", into,
-            factors == Factors::split_tf32 ? "__float_as_uint" : mma_form(factors).rounded, value);
+            factors == Factors::split_tf32 ? "__float_as_uint" : mma_form(factors).rounded,
+            value("first"));
 }
 
-/// Brings the column of a `word` of a lane's right fragments into scope.
+/// Brings the column of a `word` of a lane's right fragments into scope; 0 where there is none.
 void write_right_column(TextWriter& text, const CountedLoop& loop, const CountedProduct& product) {
   const CountedNest& lanes = product.lanes;
   const int tiles = lanes.tiles_of_warp;
@@ -168,13 +170,14 @@ void write_right_column(TextWriter& text, const CountedLoop& loop, const Counted
   if (product.scatters) {
     const int of_block = loop.nests[product.nest].unit_tiles;
     text.line("const int tile = {0}, unit = tile % {1} * {2} + group;", tile, of_block, kUnits);
-    text.line("const long long column = tile / {} * {} + unit;", of_block, product.units_of_block);
-    text.line("const bool column_there = tile < {} && unit < {} && column < columns;",
+    text.line("const long long wanted = tile / {} * {} + unit;", of_block, product.units_of_block);
+    text.line("const bool column_there = tile < {} && unit < {} && wanted < columns;",
               lanes.unit_tiles, product.units_of_block);
   } else {
-    text.line("const long long column = column_begin + ({}) * {} + group;", tile, kUnits);
-    text.line("const bool column_there = column < column_end;");
+    text.line("const long long wanted = column_begin + ({}) * {} + group;", tile, kUnits);
+    text.line("const bool column_there = wanted < column_end;");
   }
+  text.line("const long long column = column_there ? wanted : 0;");
 }
 
 }  // namespace
@@ -232,54 +235,87 @@ void write_counted_beginning(TextWriter& text, const CountedLoop& loop) {
   text.close();
 }
 
-void write_right_fragments(TextWriter& text, const CountedLoop& loop, const CountedProduct& product,
+namespace {
+
+/// Writes the right fragments of steps `begin` to `end` of a warp into shared memory, `ready`, as
+/// lanes load them.
+void write_ready_fragments(TextWriter& text, const CountedLoop& loop, const CountedProduct& product,
                            const NestProgram& program, const std::vector<Parameter>& parameters,
                            const NestForm& form) {
   const int p = int(product.product);
   const NestProduct& of = program.products[product.product];
   const NestBody body(program, parameters);
-  const int tiles = product.lanes.tiles_of_warp;
-  const auto write = [&](std::string_view at, std::string_view into, bool is_register) {
-    if (is_register) text.line("#pragma unroll");
-    text.open("for (int word = 0; word < {}; ++word)", product.words_of_step);
-    text.line("const int half = word % 2, at_part = word / {};", 2 * tiles);
-    text.line("const int step = {}{};", first_step_text(product), at);
-    write_right_column(text, loop, product);
-    const auto number = [&](std::string_view term) {
-      const std::string index =
-          right_index(program, form, body, p, "at_part", fmt::format("(long long){}", term));
-      return fmt::format(
-          "column_there ? {} : 0.0f",
-          loaded_text(of.right,
-                      fmt::format("{}[{}]", body.name_of(ParameterKind::right, p), index)));
-    };
-    write_word(text, product, of.factors, into, "half",
-               [&](std::string_view term) { return "(" + number(term) + ")"; });
-    text.close();
+  const int words = 4 * product.loads_of_step();
+  const int steps = product.steps_filled_together();
+  text.line("#pragma unroll 1");
+  text.open("for (int first_at = begin; first_at < end; first_at += {})", steps);
+  text.line("#pragma unroll");
+  text.open("for (int more = 0; more < {}; ++more)", steps * words);
+  text.line("const int at = first_at + more / {0}, word = more % {0};", words);
+  text.line("const int half = word % 2, at_part = word / {} % {};", 2 * product.lanes.tiles_of_warp,
+            of.parts);
+  text.line("const int step = {}at;", first_step_text(product));
+  write_right_column(text, loop, product);
+  const auto number = [&](const std::string& term) {
+    const std::string index = right_index(program, form, body, p, "at_part", "(long long)" + term);
+    return loaded_text(of.right,
+                       fmt::format("{}[{}]", body.name_of(ParameterKind::right, p), index));
   };
-  const std::string name = product.name();
-  if (product.in_registers > 0) {
-    text.line("#pragma unroll");
-    text.open("for (int at = 0; at < {}; ++at)", product.in_registers);
-    write("at", fmt::format("weights_{}[at][word]", name), true);
-    text.close();
+  text.line("unsigned packed = 0u;");
+  write_word(text, product, of.factors, "packed", "column_there", number);
+  text.line("if (at < end)");
+  text.line(
+      "  ready[(((warp * (end - begin) + at - begin) * {} + word / 4) * 32 + lane) * 4 + word % 4] "
+      "= {};",
+      product.loads_of_step(),
+      product.words_of_step < words ? fmt::format("word < {} ? packed : 0u", product.words_of_step)
+                                    : "packed");
+  text.close();
+  text.close();
+}
+
+/// Takes the steps of a turn of write_right_fragments() to registers.
+void write_registers(TextWriter& text, const CountedProduct& product, int turn, int first,
+                     int count) {
+  text.open("if (turn == {})", turn);
+  text.line("#pragma unroll");
+  text.open("for (int word = 0; word < {}; ++word)", product.words_of_step);
+  text.line("#pragma unroll");
+  text.open("for (int at = 0; at < {}; ++at)", count);
+  text.line("weights_{}[{}at][word] =", product.name(),
+            first == 0 ? std::string() : fmt::format("{} + ", first));
+  text.line("    ready[(((warp * {} + at) * {} + word / 4) * 32 + lane) * 4 + word % 4];", count,
+            product.loads_of_step());
+  for (int i = 0; i < 3; ++i) text.close();
+}
+
+}  // namespace
+
+void write_right_fragments(TextWriter& text, const CountedLoop& loop, const CountedProduct& product,
+                           const NestProgram& program, const std::vector<Parameter>& parameters,
+                           const NestForm& form) {
+  const int registers = product.in_registers, most = loop.steps_staged(product);
+  const int turns = (registers + most - 1) / most;
+  const bool has_others = product.steps_of_warp > registers;
+  text.line(
+      "// Right fragments: in turns to registers by way of shared memory, since those have no");
+  text.line(
+      "// computed index, then those that stay there. One text for all takes less to compile.");
+  text.line("#pragma unroll 1");
+  text.open("for (int turn = 0; turn < {}; ++turn)", turns + int(has_others));
+  text.line("const int begin = turn < {0} ? turn * {1} : {2};", turns, most, registers);
+  text.line(
+      "const int last = turn < {} ? {} : {}, end = turn < {} && begin + {} < last ? begin + "
+      "{} : last;",
+      turns, registers, product.steps_of_warp, turns, most, most);
+  text.line("unsigned* ready = (unsigned*)&shared[turn < {} ? {} : {}];", turns, product.operand_at,
+            product.weights_at);
+  write_ready_fragments(text, loop, product, program, parameters, form);
+  if (registers > 0) {
+    for (int turn = 0; turn < turns; ++turn)
+      write_registers(text, product, turn, turn * most, std::min(most, registers - turn * most));
+    text.line("__syncthreads();");
   }
-  const int others = product.steps_of_warp - product.in_registers;
-  if (others == 0) return;
-  text.line("unsigned* more = (unsigned*)&shared[{}];", product.weights_at);
-  text.open("for (int at = 0; at < {}; ++at)", others);
-  if (product.words_of_step % 4 != 0) {
-    // A lane loads four words at a time.
-    text.open("for (int word = {}; word < {}; ++word)", product.words_of_step,
-              4 * product.loads_of_step());
-    text.line("more[(((warp * {} + at) * {} + word / 4) * 32 + lane) * 4 + word % 4] = 0u;", others,
-              product.loads_of_step());
-    text.close();
-  }
-  write(product.in_registers == 0 ? "at" : fmt::format("{} + at", product.in_registers),
-        fmt::format("more[(((warp * {} + at) * {} + word / 4) * 32 + lane) * 4 + word % 4]", others,
-                    product.loads_of_step()),
-        false);
   text.close();
 }
 
@@ -297,17 +333,18 @@ void write_left_fragments(TextWriter& text, const CountedProduct& product,
   text.open("for (int at = threadIdx.x; at < {}; at += 256)", product.operand_words);
   // A lane's words: rows g and g + 8 of one strip or term, then of the next.
   text.line("const int half = at % 4 / 2, step = at / 128 % {};", product.steps);
-  text.line("const long long row = row_begin + at / {} * {} + at % 2 * 8 + at / 16 % 8;",
+  text.line("const long long wanted = row_begin + at / {} * {} + at % 2 * 8 + at / 16 % 8;",
             128 * product.steps, kTileRows);
   text.line("const int in_group = at / 4 % 4;");
-  text.line("const bool row_there = row < row_end;");
+  text.line("const bool row_there = wanted < row_end;");
+  text.line("const long long row = row_there ? wanted : 0;");
   const auto number = [&](std::string_view term) {
     const std::string element = fmt::format(
         "{}[row * {} + (long long){} * {}]", body.name_of(ParameterKind::left, p),
         body.name_of(ParameterKind::left_row, p), term, body.name_of(ParameterKind::left_k, p));
-    return fmt::format("(row_there ? {} : 0.0f)", loaded_text(of.left, element));
+    return loaded_text(of.left, element);
   };
-  write_word(text, product, of.factors, "copies[at]", "half", number);
+  write_word(text, product, of.factors, "copies[at]", "row_there", number);
   text.line("copies[at + {}] = 0u;", product.operand_words);
   text.close();
 }

@@ -23,8 +23,9 @@ std::string counted_functions(const CountedLoop& loop);
 /// shared memory; initialises the mbarriers. The shared memory is `shared`.
 void write_counted_beginning(TextWriter& text, const CountedLoop& loop);
 
-/// Fills the right fragments of a product from memory. In scope are the nest's ranges and the
-/// pointer to its matrix.
+/// Fills the right fragments of a product from memory: registers by way of shared memory, where
+/// nothing of this product and of later ones is yet. In scope are the nest's ranges and the pointer
+/// to its matrix.
 void write_right_fragments(TextWriter& text, const CountedLoop& loop, const CountedProduct& product,
                            const NestProgram& program, const std::vector<Parameter>& parameters,
                            const NestForm& form);
