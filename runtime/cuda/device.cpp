@@ -94,7 +94,10 @@ KeptContext::KeptContext() {
 }
 
 KeptContext::~KeptContext() {
-  if (is_known_) driver().cuCtxSetCurrent(before_);
+  // One that was current all along may be gone by now.
+  CUcontext now = nullptr;
+  if (is_known_ && driver().cuCtxGetCurrent(&now) == CUDA_SUCCESS && now != before_)
+    driver().cuCtxSetCurrent(before_);
 }
 
 size_t Device::free_memory() const {

@@ -4,6 +4,7 @@
 // program which XLA keeps on disk finds the same graph in another process, or none.
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <mutex>
 #include <unordered_map>
 
@@ -104,12 +105,14 @@ int64_t attribute(const xla::Attributes& attributes, std::string_view name) {
 }
 
 void check_version(const xla::Api& api) {
-  if (api.version.major == xla::kMajorVersion && api.version.minor <= xla::kMinorVersion) return;
+  // A later minor version has what this one has, in the same places; XLA refuses one that is too
+  // old for it.
+  if (api.version.major == xla::kMajorVersion) return;
   throw core::Error(
       ErrorKind::usage, {},
-      fmt::format("graphc.jax: version {}.{} of XLA's foreign function interface: wanted at most "
-                  "{}.{}: install an earlier jaxlib, or a later graphc",
-                  api.version.major, api.version.minor, xla::kMajorVersion, xla::kMinorVersion));
+      fmt::format("graphc.jax: version {}.{} of XLA's foreign function interface: wanted {}.x: "
+                  "install an earlier jaxlib, or a later graphc",
+                  api.version.major, api.version.minor, xla::kMajorVersion));
 }
 
 void call(xla::CallFrame& frame) {
@@ -118,7 +121,7 @@ void call(xla::CallFrame& frame) {
     xla::Metadata& metadata =
         *reinterpret_cast<xla::MetadataExtension*>(frame.extensions)->metadata;
     metadata.version.major = frame.api->version.major;
-    metadata.version.minor = frame.api->version.minor;
+    metadata.version.minor = std::min(frame.api->version.minor, xla::kMinorVersion);
     metadata.traits = 0;
     return;
   }

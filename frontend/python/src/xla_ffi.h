@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a function that XLA calls gets from it: declarations of the part of its foreign function
 // interface that graphc uses, in place of xla/ffi/api/c_api.h of jaxlib, which a build then does
-// not need. The part is the same in versions 0.1 to 0.3 (jaxlib 0.5 to 0.10);
+// not need. The part is the same in versions 0.1 to 0.5 (jaxlib from 0.5 on);
 // tests/frontend/python/test_jax.py compares it with the header.
 #pragma once
 
@@ -12,7 +12,7 @@ namespace graphc::core::xla {
 
 inline constexpr int kMajorVersion = 0;
 /// The last minor version that was looked at.
-inline constexpr int kMinorVersion = 3;
+inline constexpr int kMinorVersion = 5;
 
 /// A chain of further structs; the only one is that of Metadata.
 struct Extension {

@@ -2,6 +2,8 @@
 // Compares what frontend/python/src/xla_ffi.h declares with the header of jaxlib; nothing runs.
 #include <xla/ffi/api/c_api.h>
 
+#include <type_traits>
+
 #include "frontend/python/src/xla_ffi.h"
 
 namespace xla = graphc::core::xla;
@@ -10,8 +12,10 @@ namespace xla = graphc::core::xla;
   static_assert(offsetof(ours, our_field) == offsetof(theirs, their_field), #our_field); \
   static_assert(sizeof(ours::our_field) == sizeof(theirs::their_field), #our_field)
 
-SAME_FIELD(xla::Extension, type, XLA_FFI_Extension_Base, type);
-SAME_FIELD(xla::Extension, next, XLA_FFI_Extension_Base, next);
+// Called otherwise in later versions.
+using Extension = std::remove_pointer_t<decltype(XLA_FFI_CallFrame::extension_start)>;
+SAME_FIELD(xla::Extension, type, Extension, type);
+SAME_FIELD(xla::Extension, next, Extension, next);
 SAME_FIELD(xla::ApiVersion, major, XLA_FFI_Api_Version, major_version);
 SAME_FIELD(xla::ApiVersion, minor, XLA_FFI_Api_Version, minor_version);
 static_assert(sizeof(xla::ApiVersion) == sizeof(XLA_FFI_Api_Version));
