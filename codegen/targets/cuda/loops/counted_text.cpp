@@ -261,8 +261,7 @@ void write_ready_fragments(TextWriter& text, const CountedLoop& loop, const Coun
     return loaded_text(of.right,
                        fmt::format("{}[{}]", body.name_of(ParameterKind::right, p), index));
   };
-  text.line("unsigned packed = 0u;");
-  write_word(text, product, of.factors, "packed", "column_there", number);
+  write_word(text, product, of.factors, "const unsigned packed", "column_there", number);
   text.line("if (at < end)");
   text.line(
       "  ready[(((warp * (end - begin) + at - begin) * {} + word / 4) * 32 + lane) * 4 + word % 4] "
