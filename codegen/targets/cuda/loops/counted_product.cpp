@@ -211,9 +211,9 @@ void CountedProductText::step(size_t p, int begin, const std::string& sums) {
     text_.line("unsigned pair[2];");
     for (int i = 0; i < 2; ++i) text_.line("pair[{0}] = {1}[tile * 2 + {0}];", i, right);
     split_words("pair", "right", "2");
-    instruction(factors, sums, "left_low", "right_high[0]", "right_high[1]");
-    instruction(factors, sums, "left_high", "right_low[0]", "right_low[1]");
-    instruction(factors, sums, "left_high", "right_high[0]", "right_high[1]");
+    instruction(factors, sums, "left_low", "right_fragment[0]", "right_fragment[1]");
+    instruction(factors, sums, "left_fragment", "right_low[0]", "right_low[1]");
+    instruction(factors, sums, "left_fragment", "right_fragment[0]", "right_fragment[1]");
   } else {
     instruction(factors, sums, "left", right + "[tile * 2]", right + "[tile * 2 + 1]");
   }
@@ -224,12 +224,13 @@ void CountedProductText::step(size_t p, int begin, const std::string& sums) {
 /// The two tf32 whose sum is almost an f32, of each of some words.
 void CountedProductText::split_words(std::string_view words, std::string_view side,
                                      std::string_view count) {
-  text_.line("unsigned {0}_high[{1}], {0}_low[{1}];", side, count);
+  text_.line("unsigned {0}_fragment[{1}], {0}_low[{1}];", side, count);
   text_.line("#pragma unroll");
   text_.open("for (int word = 0; word < {}; ++word)", count);
-  text_.line("{}_high[word] = tf32_bits(__uint_as_float({}[word]));", side, words);
-  text_.line("{0}_low[word] = tf32_bits(__uint_as_float({1}[word]) - tf32_value({0}_high[word]));",
-             side, words);
+  text_.line("{}_fragment[word] = tf32_bits(__uint_as_float({}[word]));", side, words);
+  text_.line(
+      "{0}_low[word] = tf32_bits(__uint_as_float({1}[word]) - tf32_value({0}_fragment[word]));",
+      side, words);
   text_.close();
 }
 

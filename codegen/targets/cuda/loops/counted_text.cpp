@@ -261,8 +261,7 @@ void write_ready_fragments(TextWriter& text, const CountedLoop& loop, const Coun
     return loaded_text(of.right,
                        fmt::format("{}[{}]", body.name_of(ParameterKind::right, p), index));
   };
-  text.line("unsigned packed = 0u;");
-  write_word(text, product, of.factors, "packed", "column_there", number);
+  write_word(text, product, of.factors, "const unsigned packed", "column_there", number);
   text.line("if (at < end)");
   text.line(
       "  ready[(((warp * (end - begin) + at - begin) * {} + word / 4) * 32 + lane) * 4 + word % 4] "
@@ -299,9 +298,8 @@ void write_right_fragments(TextWriter& text, const CountedLoop& loop, const Coun
   const bool has_others = product.steps_of_warp > registers;
   text.line(
       "// Right fragments: in turns to registers by way of shared memory, since those have no");
-  text.line(
-      "// computed index, then those that stay there. One text for all takes less to compile.");
-  text.line("#pragma unroll 1");
+  text.line("// computed index, then those that stay there.");
+  text.line("#pragma unroll");
   text.open("for (int turn = 0; turn < {}; ++turn)", turns + int(has_others));
   text.line("const int begin = turn < {0} ? turn * {1} : {2};", turns, most, registers);
   text.line(
