@@ -179,9 +179,11 @@ class ScanGradient {
 
   /// Whether a stream is computed and not read by anything else: its storage could be overwritten.
   bool may_be_overwritten(size_t i) const {
-    const Value stream = scan_.streams()[i];
+    Value stream = scan_.streams()[i];
+    while (stream.node->is(ops::reshape) && users_->of(stream) <= 1)
+      stream = stream.node->operands[0];
     if (!is_floating(stream.dtype()) || stream.node->operands.empty()) return false;
-    return users_->of(stream) <= 1;  // the loop itself
+    return users_->of(stream) <= 1;  // the loop itself, or the shape that it reads
   }
 
   const Node& add_forward() {

@@ -69,6 +69,20 @@ namespace {
 
 using Part = std::optional<Values> (*)(const Node& node, const Values& operands, Graph& to);
 
+/// Whether it is a segment of a loop: one step that a derivative computes again, so that what it
+/// needs is there for that segment alone.
+bool is_segment(const Node& node) {
+  if (!node.is(ops::scan)) return false;
+  const Scan scan(node);
+  return scan.steps() == 1 && scan.save_every() > 0;
+}
+
+/// Nothing leaves segments, or the loop over them.
+bool is_distributed(const Node& node) {
+  return node.is(ops::scan) && !contains(node.region(), ops::grad) && !is_segment(node) &&
+         std::ranges::none_of(node.region().nodes(), is_segment);
+}
+
 /// Whether a part would change the scan, wherever its operands come from.
 bool changes(const Node& node, Part part) {
   Graph scratch;
@@ -86,13 +100,13 @@ bool changes(const Node& node, Part part) {
 GraphPtr apply_part(const GraphPtr& graph, Part part, std::string_view done, Remarks& remarks) {
   // Most rounds change nothing, and copying all nodes costs more than checking the scans.
   const bool any = std::ranges::any_of(graph->nodes(), [&](const Node& node) {
-    return node.is(ops::scan) && !contains(node.region(), ops::grad) && changes(node, part);
+    return is_distributed(node) && changes(node, part);
   });
   if (!any) return graph;
   bool changed = false;
   const GraphPtr result = rewrite(
       *graph, [&](const Node& node, const Values& operands, Graph& to) -> std::optional<Values> {
-        if (!node.is(ops::scan) || contains(node.region(), ops::grad)) return std::nullopt;
+        if (!is_distributed(node)) return std::nullopt;
         std::optional<Values> values = part(node, operands, to);
         if (values) remarks.add(node, std::string(done));
         changed |= values.has_value();

@@ -24,8 +24,10 @@ const Node& loop_over_blocks(const Scan& scan, const ScanOperands& operands, int
     inside.streams.push_back(body->input({input.dtype(), blocks.without(0)}, input.name()));
   }
   parts.initial = operands.initial;
-  for (Value carry : scan.body_carries())
-    inside.initial.push_back(body->input(carry.type(), carry.name()));
+  for (size_t k = 0; k < operands.initial.size(); ++k) {
+    inside.initial.push_back(
+        body->input(operands.initial[k].type(), scan.body_carries()[k].name()));
+  }
   parts.captures = operands.captures;
   for (Value capture : scan.body_captures())
     inside.captures.push_back(body->input(capture.type(), capture.name()));

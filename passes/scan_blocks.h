@@ -25,7 +25,7 @@ using AddSteps = std::function<StepsDone(const ScanOperands& operands, int64_t s
 
 /// The results of the scan, computed by a loop each of whose steps does `factor` steps of the scan
 /// by `block`. `rest` does the remaining ones, which the loop's direction leaves to the end. There
-/// are at least `factor` steps.
+/// are at least `factor` steps. Carries have the shapes that `values` have.
 Values in_blocks(const Scan& scan, const Values& values, int64_t factor, const AddSteps& block,
                  const AddSteps& rest, Graph& to);
 

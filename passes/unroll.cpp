@@ -88,8 +88,10 @@ int64_t emitted_bytes(const Scan& scan) {
   return bytes;
 }
 
-/// Unrolls loops with a single step; remarks why the others stay.
-GraphPtr unroll_where_worth_it(const GraphPtr& graph, Remarks& remarks) {
+/// Unrolls loops with a single step, at any depth; remarks why the others stay.
+GraphPtr unroll_where_worth_it(const GraphPtr& whole, Remarks& remarks) {
+  const GraphPtr graph = rewrite_regions(
+      whole, [&](const GraphPtr& region) { return unroll_where_worth_it(region, remarks); });
   bool any = false;
   for (const Node& node : graph->nodes()) {
     if (!node.is(ops::scan)) continue;

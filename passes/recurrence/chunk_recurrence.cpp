@@ -12,19 +12,25 @@
 //
 //     steps=N         chunks of N steps, for every loop that has the form
 //     differentiated  only loops that a gradient goes through, with at least two chunks of
-//                     matrices of 32 x 32 and decays that are one number, if what the derivative
-//                     then keeps is not too much. On a core with AVX-512 a training step takes 0.5
-//                     to 0.95 of the time. A forward pass alone takes 1.1 to 1.6 times as long, and
-//                     decays of keys, whose products inside a chunk are no product of matrices, 2
-//                     times.
+//                     matrices of 32 x 32 and decays that are one number. On a core with AVX-512 a
+//                     training step takes 0.5 to 0.95 of the time. A forward pass alone takes 1.1
+//                     to 1.6 times as long, and decays of keys, whose products inside a chunk are
+//                     no product of matrices, 2 times.
 //
-// With neither of them no loop is divided.
+// A derivative of chunks keeps about five times what it keeps of single steps whose states are
+// computed again (passes/remat.cpp). So long loops are differentiated in segments of some chunks: a
+// loop over segments carries the matrix, and its step is a loop of one step that the derivative
+// computes again (ir/scan.h, save_every).
+//
+// With neither of them no loop is divided. segment=N says how many steps a segment has.
 //
 // Sums are taken in another order than step by step: results agree to rounding, not in their bits.
 #include "passes/recurrence/chunk_recurrence.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <memory>
 #include <optional>
 
 #include "ir/build.h"
@@ -33,13 +39,13 @@
 #include "passes/passes.h"
 #include "passes/recurrence/chunked_loop.h"
 #include "passes/region.h"
+#include "passes/scan_blocks.h"
 
 namespace graphc::core {
 namespace {
 
-/// Bytes kept for a derivative that are too many to be worth the time: step by step, states are
-/// computed again (passes/remat.cpp), and a fifth is kept.
-constexpr double kMostKept = 1 << 30;
+/// The most bytes that a derivative keeps of a loop in one piece, and of a segment.
+constexpr double kMostKept = 1 << 30, kMostOfSegment = 1 << 28;
 
 class ChunkRecurrence {
  public:
@@ -62,6 +68,37 @@ class ChunkRecurrence {
     read_before_late(known, loop);
     crossing_ = known.crossing();
     return {};
+  }
+
+  /// The steps of a segment, of several chunks; all of the loop's if it needs no segments.
+  int64_t steps_of_segment() const {
+    double of_step = 0;
+    for (size_t k = 0; k < scan_.initial().size(); ++k) {
+      if (is_matrix(k)) of_step += kept_bytes(scan_.initial()[k].shape());
+    }
+    if (of_step * double(scan_.steps()) <= kMostKept) return scan_.steps();
+    int64_t steps = 2 * length_;
+    while (2 * of_step * double(steps) <= kMostOfSegment) steps *= 2;
+    return std::min(steps, scan_.steps());
+  }
+
+  /// The same by a loop over segments of so many steps.
+  Values build_segments(int64_t steps, Graph& to) {
+    Values operands = operands_;
+    for (size_t k = 0; k < scan_.initial().size(); ++k) {
+      // As a row: what is done with it is not a matrix of each row.
+      Value& initial = operands[scan_.streams().size() + k];
+      if (is_matrix(k)) initial = reshape(initial, as_row(initial.shape()));
+    }
+    const AddSteps segment = [&](const ScanOperands& from, int64_t count, Graph& in) {
+      return add_segment(from, count, in);
+    };
+    Values results = in_blocks(scan_, operands, steps, segment, segment, to);
+    for (size_t k = 0; k < scan_.initial().size(); ++k) {
+      Value& last = results[scan_.emits().size() + k];
+      if (is_matrix(k)) last = reshape(last, scan_.initial()[k].shape());
+    }
+    return results;
   }
 
   Values build(Graph& to) {
@@ -92,24 +129,71 @@ class ChunkRecurrence {
   }
 
  private:
+  static Shape as_row(const Shape& shape) {
+    return shape.without(shape.rank() - 1).with(shape.rank() - 2, shape[-1] * shape[-2]);
+  }
+
+  /// A loop of one step, which does `steps` steps in chunks.
+  StepsDone add_segment(const ScanOperands& from, int64_t steps, Graph& to) const {
+    auto body = std::make_unique<Graph>(scan_.body().name());
+    ScanParts whole, inside;
+    whole.initial = from.initial;
+    whole.captures = from.captures;
+    for (const Value stream : from.streams) {
+      whole.streams.push_back(reshape(stream, stream.shape().insert(0, 1)));
+      inside.streams.push_back(body->input(stream.type(), stream.name()));
+    }
+    for (size_t k = 0; k < from.initial.size(); ++k) {
+      const Value carry = scan_.body_carries()[k];
+      const Value found = body->input(from.initial[k].type(), carry.name());
+      inside.initial.push_back(is_matrix(k) ? reshape(found, carry.shape()) : found);
+    }
+    for (const Value capture : from.captures)
+      inside.captures.push_back(body->input(capture.type(), capture.name()));
+    Values operands;
+    for (const Values* part : {&inside.streams, &inside.initial, &inside.captures})
+      operands.insert(operands.end(), part->begin(), part->end());
+    inside.body = scan_.node().regions[0];
+    inside.steps = steps;
+    inside.reverse = scan_.reverse();
+    const Scan scan(add_scan(*body, std::move(inside), scan_.node().where));
+    ChunkRecurrence chunks(scan, operands, length_);
+    const std::string why = chunks.try_out(false);
+    GRAPHC_CHECK(why.empty(), "a segment is not as the loop: {}", why);
+    const Values done = chunks.build(*body);
+    const size_t emits = scan_.emits().size(), carries = from.initial.size();
+    Values results;
+    for (size_t k = 0; k < carries; ++k)
+      results.push_back(reshape(done[emits + k], from.initial[k].shape()));
+    results.insert(results.end(), done.begin(), done.begin() + long(emits));
+    body->set_results(std::move(results));
+    whole.body = freeze(std::move(body));
+    whole.steps = whole.save_every = 1;
+    const Scan segment(add_scan(to, std::move(whole), scan_.node().where));
+    StepsDone all;
+    for (size_t k = 0; k < carries; ++k) all.carries.push_back(segment.final(k));
+    for (size_t i = 0; i < emits; ++i)
+      all.stacks.push_back(reshape(segment.emitted(i), segment.emitted(i).shape().without(0)));
+    return all;
+  }
+
   /// Whether chunks make a training step faster on a CPU: see above.
   bool is_faster(const LinearCarry& carry) const {
     constexpr int64_t kExtent = 32;
     const Shape& shape = scan_.initial()[carry.index].shape();
     const Value decay = carry.next.decay;
-    if (kept_bytes(shape) > kMostKept) return false;
     return scan_.steps() >= 2 * length_ && shape[-1] >= kExtent && shape[-2] >= kExtent && decay &&
            decay.shape()[2] == 1;
   }
 
-  /// About what the derivative keeps: 14 vectors of keys and of values for each step, six rows of
-  /// products of steps with each other, and the matrix of each chunk.
+  /// About what the derivative keeps of a step: 14 vectors of keys and of values, six rows of
+  /// products of steps with each other, and a part of the matrix of each chunk.
   double kept_bytes(const Shape& carry) const {
     const double keys_and_values = double(carry[-1] + carry[-2]);
     const double rows = double(carry.elements()) / double(carry[-1] * carry[-2]);
     const double of_step = 14 * keys_and_values + 6 * double(length_) +
                            double(carry[-1] * carry[-2]) / double(length_);
-    return double(size_of(scan_.initial()[0].dtype())) * double(scan_.steps()) * rows * of_step;
+    return double(size_of(scan_.initial()[0].dtype())) * rows * of_step;
   }
 
   /// What late work and results read that depends on other carries.
@@ -189,6 +273,11 @@ GraphPtr run_chunk_recurrence(const GraphPtr& graph, const PassOptions& options,
         ErrorKind::usage, {},
         fmt::format("chunk-recurrence: wanted chunks of 2 steps or more: found {}", length));
   }
+  if (options.get_int("segment", 1) < 1) {
+    throw Error(ErrorKind::usage, {},
+                fmt::format("chunk-recurrence: wanted segments of 1 step or more: found {}",
+                            options.get_int("segment", 1)));
+  }
   const std::vector<bool> differentiated = differentiated_nodes(*graph);
   return rewrite(
       *graph, [&](const Node& node, const Values& operands, Graph& to) -> std::optional<Values> {
@@ -210,7 +299,11 @@ GraphPtr run_chunk_recurrence(const GraphPtr& graph, const PassOptions& options,
                                            scan.save_every()));
         }
         const WhereScope scope(node.where);
-        return loop.build(to);
+        const int64_t segment = options.get_int("segment", loop.steps_of_segment());
+        if (!differentiated[size_t(node.id)] || segment >= scan.steps()) return loop.build(to);
+        remarks.add(node,
+                    fmt::format("the derivative computes segments of {} steps again", segment));
+        return loop.build_segments(segment, to);
       });
 }
 
@@ -219,7 +312,7 @@ GraphPtr run_chunk_recurrence(const GraphPtr& graph, const PassOptions& options,
 constinit const Pass passes::chunk_recurrence{
     .name = "chunk-recurrence",
     .summary = "computes linear recurrences of matrices in chunks of steps, by products",
-    .options = "differentiated,steps",
+    .options = "differentiated,segment,steps",
     .run = run_chunk_recurrence,
 };
 

@@ -22,6 +22,7 @@
 namespace graphc::core::testing {
 namespace {
 
+using ::testing::Contains;
 using ::testing::HasSubstr;
 
 constexpr std::string_view kClean = "simplify,cse";
@@ -61,6 +62,24 @@ TEST_P(ChunksOfCells, KeepValuesAndGradients) {
       ASSERT_EQ(said(result), std::vector<std::string>{fmt::format(
                                   "{} steps are computed in chunks of {}", steps, length)});
       expect_same_values(plain, after(result.graph, "autodiff,expand"), 7, 1e-9);
+    }
+  }
+}
+
+TEST_P(ChunksOfCells, KeepValuesAndGradientsInSegments) {
+  for (const int64_t steps : {5, 8}) {
+    const GraphPtr graph = with_gradients(graph_of(GetParam(), steps));
+    const GraphPtr plain = after(graph, "simplify,cse,autodiff,expand");
+    for (const int64_t segment : {1, 3, 4}) {
+      SCOPED_TRACE(fmt::format("{} steps, {} in a segment", steps, segment));
+      const PipelineResult result = in_chunks(graph, fmt::format("steps=2,segment={}", segment));
+      ASSERT_THAT(said(result), Contains(fmt::format("the derivative computes segments of {} steps "
+                                                     "again",
+                                                     segment)));
+      for (const char* passes : {"autodiff,expand",
+                                 "autodiff,expand,simplify,cse,hoist,simplify,"
+                                 "cse,unroll{auto},simplify,cse"})
+        expect_same_values(plain, after(result.graph, passes), 7, 1e-9);
     }
   }
 }
@@ -154,6 +173,34 @@ GraphPtr attention(int64_t steps, int64_t width, std::string_view decay, bool tr
       training ? "%dk, %dg = grad %loss, %k, %g\n return %dk, %dg" : "return %loss", attributes));
 }
 
+/// The most elements that a loop at the top of the graph gives, and how many steps it has.
+std::pair<int64_t, int64_t> largest_given(const Graph& graph) {
+  std::pair<int64_t, int64_t> largest;
+  for (const Node& node : graph.nodes()) {
+    if (!node.is(ops::scan)) continue;
+    int64_t elements = 0;
+    for (const Type& type : node.types) elements += type.shape.elements();
+    largest = std::max(largest, std::pair(elements, Scan(node).steps()));
+  }
+  return largest;
+}
+
+TEST(ChunkRecurrence, SavesTheStateOfEverySegment) {
+  // A derivative that keeps chunks would keep 2 GB.
+  constexpr int64_t kSteps = 1 << 18, kRows = 2, kWidth = 32;
+  const PipelineResult result = in_chunks(attention(kSteps, kWidth, "1"), "differentiated");
+  EXPECT_THAT(said(result), Contains(HasSubstr("segments of")));
+  const GraphPtr graph =
+      after(result.graph, "autodiff,expand,simplify,cse,hoist,unroll{auto},simplify,cse");
+  const auto [elements, segments] = largest_given(*graph);
+  EXPECT_GT(segments, 1);
+  EXPECT_LT(segments, kSteps / 256);
+  // The outputs or the derivatives by keys and decays, and the states.
+  EXPECT_LE(elements, kSteps * kRows * (kWidth + 1) + (segments + 1) * kRows * kWidth * kWidth);
+  // A loop that needs none is in one piece.
+  EXPECT_EQ(said(in_chunks(attention(64, kWidth, "1"), "differentiated")).size(), 1u);
+}
+
 TEST(ChunkRecurrence, TakesByItselfWhatIsFaster) {
   const auto divides = [](const GraphPtr& graph) {
     const PipelineResult result = in_chunks(graph, "differentiated");
@@ -165,7 +212,7 @@ TEST(ChunkRecurrence, TakesByItselfWhatIsFaster) {
   EXPECT_FALSE(divides(attention(64, 32, "32"))) << "decays of keys";
   EXPECT_FALSE(divides(attention(63, 32, "1"))) << "few steps";
   EXPECT_FALSE(divides(attention(64, 31, "1"))) << "small matrices";
-  EXPECT_FALSE(divides(attention(1 << 20, 32, "1"))) << "much to keep";
+  EXPECT_TRUE(divides(attention(1 << 20, 32, "1"))) << "much to keep";
   EXPECT_FALSE(divides(attention(64, 32, "1", true, "{save_every = 8}")))
       << "asked for less memory";
   EXPECT_TRUE(said(in_chunks(attention(64, 32, "1"), "")).empty()) << "not asked for";
