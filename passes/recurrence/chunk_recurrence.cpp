@@ -82,6 +82,13 @@ class ChunkRecurrence {
     return std::min(steps, scan_.steps());
   }
 
+  /// Whether the values of a step may have two more axes, which segments give them.
+  bool has_room_for_segments() const {
+    const auto has_room = [](Value value) { return value.shape().rank() + 2 <= Shape::kMaxRank; };
+    return std::ranges::all_of(scan_.body_streams(), has_room) &&
+           std::ranges::all_of(scan_.emits(), has_room);
+  }
+
   /// The same by a loop over segments of so many steps.
   Values build_segments(int64_t steps, Graph& to) {
     Values operands = operands_;
@@ -182,6 +189,7 @@ class ChunkRecurrence {
     constexpr int64_t kExtent = 32;
     const Shape& shape = scan_.initial()[carry.index].shape();
     const Value decay = carry.next.decay;
+    if (steps_of_segment() < scan_.steps() && !has_room_for_segments()) return false;
     return scan_.steps() >= 2 * length_ && shape[-1] >= kExtent && shape[-2] >= kExtent && decay &&
            decay.shape()[2] == 1;
   }
@@ -300,7 +308,9 @@ GraphPtr run_chunk_recurrence(const GraphPtr& graph, const PassOptions& options,
         }
         const WhereScope scope(node.where);
         const int64_t segment = options.get_int("segment", loop.steps_of_segment());
-        if (!differentiated[size_t(node.id)] || segment >= scan.steps()) return loop.build(to);
+        if (!differentiated[size_t(node.id)] || segment >= scan.steps() ||
+            !loop.has_room_for_segments())
+          return loop.build(to);
         remarks.add(node,
                     fmt::format("the derivative computes segments of {} steps again", segment));
         return loop.build_segments(segment, to);

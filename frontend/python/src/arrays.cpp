@@ -121,10 +121,8 @@ void Given::take_array(nb::handle object, const std::string& what, Where where) 
                       "x.filled(0)",
                       what, type_text(object));
   }
-  // 1 is the default stream in DLPack.
-  const nb::object there =
-      is_on_gpu(object) ? object.attr("__dlpack__")(nb::arg("stream") = 1) : nb::borrow(object);
-  if (!nb::try_cast(there, array_)) {
+  const nb::object there = capsule_on_gpu(object);
+  if (!nb::try_cast(there.is_none() ? nb::borrow(object) : there, array_)) {
     PyErr_Clear();
     throw input_error(where, "{}: wanted numbers, or an array of them: found {}{}", what,
                       type_text(object), dtype_text(object));

@@ -67,6 +67,7 @@ TEST_P(ChunksOfCells, KeepValuesAndGradients) {
 }
 
 TEST_P(ChunksOfCells, KeepValuesAndGradientsInSegments) {
+  if (GetParam().name == "masked_heads") return;  // its values have no room for another two axes
   for (const int64_t steps : {5, 8}) {
     const GraphPtr graph = with_gradients(graph_of(GetParam(), steps));
     const GraphPtr plain = after(graph, "simplify,cse,autodiff,expand");
