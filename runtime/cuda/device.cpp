@@ -90,14 +90,15 @@ void Device::make_current_for_destruction() const noexcept {
 
 KeptContext::KeptContext() {
   // If this fails, there is nothing to give back.
-  is_known_ = driver_present() && driver().cuCtxGetCurrent(&before_) == CUDA_SUCCESS;
+  if (driver_present()) driver().cuCtxGetCurrent(&before_);
 }
 
 KeptContext::~KeptContext() {
   // One that was current all along may be gone by now.
   CUcontext now = nullptr;
-  if (is_known_ && driver().cuCtxGetCurrent(&now) == CUDA_SUCCESS && now != before_)
-    driver().cuCtxSetCurrent(before_);
+  if (before_ == nullptr || driver().cuCtxGetCurrent(&now) != CUDA_SUCCESS || now == before_)
+    return;
+  driver().cuCtxSetCurrent(before_);
 }
 
 size_t Device::free_memory() const {

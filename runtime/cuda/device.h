@@ -71,7 +71,8 @@ class Device {
 };
 
 /// Gives the calling thread its context back at the end of a call that makes others current: a
-/// library beside us may have its own there, or make its own where there is none.
+/// library beside us may have its own there. A thread that had none keeps ours, without which an
+/// object whose destruction fails to make its context current would be lost.
 class KeptContext {
  public:
   KeptContext();
@@ -80,7 +81,6 @@ class KeptContext {
 
  private:
   CUcontext before_ = nullptr;
-  bool is_known_ = false;
 };
 
 /// A driver handle or address that belongs to a device and is released by `destroy`. Moves; does
