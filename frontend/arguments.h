@@ -22,12 +22,6 @@ InputRules rules_of(const TracedGraph& traced);
 std::vector<Tensor> arguments_of(const Signature& signature, const InputRules& rules,
                                  const std::vector<Tensor>& inputs);
 
-/// The same for a run on a GPU: inputs in its memory stay there, and have the signature's types.
-/// Lengths are read from it, after the work that is in `stream`.
-std::vector<AnyTensor> arguments_on_device(const Signature& signature, const InputRules& rules,
-                                           const std::vector<AnyTensor>& inputs,
-                                           DeviceStream stream);
-
 /// The same for a run on a GPU. Inputs in its memory stay there and must have the signature's
 /// types. Lengths are read from it, after the work that is in `stream` now.
 std::vector<AnyTensor> arguments_on_device(const Signature& signature, const InputRules& rules,
