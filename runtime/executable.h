@@ -92,7 +92,7 @@ class Executable {
   /// into `stream` later. The call returns before the work is done, except where its data may be at
   /// fault (an index outside its table). The caller's memory is neither written nor freed before
   /// later work of `stream`. What goes wrong on the GPU after the call has returned is thrown by
-  /// the next call, or by synchronize(). Throws ErrorKind::input for tensors of another GPU.
+  /// a later call, or by synchronize(). Throws ErrorKind::input for tensors of another GPU.
   void run_on_device(std::span<const AnyTensor> inputs, std::span<StoredState* const> states,
                      std::span<const DeviceTensor> outputs, DeviceStream stream);
   /// The part of the checks of run_on_device() that must precede other work in the stream: throws

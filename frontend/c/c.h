@@ -260,7 +260,7 @@ GRAPHC_API graphc_status graphc_graph_run(graphc_graph* graph, const graphc_tens
 /// `stream` is a CUstream or a cudaStream_t; NULL is the default one. On the GPU the run comes
 /// after the work that is in `stream` at the call, and before what is put into `stream` later. The
 /// call returns before the work is done, except where the data may be at fault (an index outside
-/// its table). What goes wrong after it has returned is the error of the next call on the graph.
+/// its table). What goes wrong after it has returned is the error of a later call on the graph.
 GRAPHC_API graphc_status graphc_graph_run_on_stream(graphc_graph* graph,
                                                     const graphc_tensor* inputs, size_t input_count,
                                                     const graphc_tensor* results,
