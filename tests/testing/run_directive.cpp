@@ -57,7 +57,7 @@ class Reader {
       integers.push_back(token.integer);
     } else if (token.kind == TokenKind::floating) {
       elements.push_back(token.floating);
-      integers.push_back(int64_t(std::isfinite(token.floating) ? token.floating : 0));
+      integers.push_back(std::abs(token.floating) < 0x1p63 ? int64_t(token.floating) : 0);
     } else if (token.is("true") || token.is("false")) {
       elements.push_back(token.is("true"));
       integers.push_back(token.is("true"));

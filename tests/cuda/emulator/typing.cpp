@@ -70,7 +70,8 @@ ExpressionPtr Parser::decayed(ExpressionPtr value) const {
 ExpressionPtr Parser::promoted(ExpressionPtr value) const {
   value = decayed(std::move(value));
   if (!value->type.is_arithmetic()) return value;
-  return converted(std::move(value), scalar_type(promoted_scalar(value->type.scalar)));
+  const Type type = scalar_type(promoted_scalar(value->type.scalar));
+  return converted(std::move(value), type);
 }
 
 ExpressionPtr Parser::converted(ExpressionPtr value, const Type& to, bool by_cast) const {
