@@ -7,10 +7,23 @@
 
 #include <new>
 
+// GCC defines a macro for a sanitizer, clang has a feature of it.
 #if defined(__SANITIZE_ADDRESS__)
+#define GRAPHC_ADDRESS_SANITIZER
+#elif defined(__SANITIZE_THREAD__)
+#define GRAPHC_THREAD_SANITIZER
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define GRAPHC_ADDRESS_SANITIZER
+#elif __has_feature(thread_sanitizer)
+#define GRAPHC_THREAD_SANITIZER
+#endif
+#endif
+
+#if defined(GRAPHC_ADDRESS_SANITIZER)
 #include <dlfcn.h>
 #include <sanitizer/common_interface_defs.h>
-#elif defined(__SANITIZE_THREAD__)
+#elif defined(GRAPHC_THREAD_SANITIZER)
 #include <sanitizer/tsan_interface.h>
 #endif
 
@@ -20,7 +33,7 @@ namespace {
 /// Kernels keep their data in arenas: a share of a step needs only a few kilobytes of stack.
 constexpr size_t kStackBytes = size_t{1} << 20;
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(GRAPHC_ADDRESS_SANITIZER)
 /// The C library's swapcontext: the sanitizer's version warns on stderr that it does not support
 /// the switch that is announced to it below.
 int swap_contexts(ucontext_t* from, const ucontext_t* to) {
@@ -74,14 +87,14 @@ Fibers::Fibers(int count) : count_(count), fibers_(std::make_unique<Fiber[]>(siz
     fiber.stack = std::make_unique<Stack>();
     fiber.bottom = fiber.stack->begin();
     fiber.bytes = kStackBytes;
-#if defined(__SANITIZE_THREAD__)
+#if defined(GRAPHC_THREAD_SANITIZER)
     fiber.of_thread_sanitizer = __tsan_create_fiber(0);
 #endif
   }
 }
 
 Fibers::~Fibers() {
-#if defined(__SANITIZE_THREAD__)
+#if defined(GRAPHC_THREAD_SANITIZER)
   for (int i = 1; i < count_; ++i) __tsan_destroy_fiber(fibers_[size_t(i)].of_thread_sanitizer);
 #endif
 }
@@ -94,7 +107,7 @@ void Fibers::run(Call call, void* target) {
     fibers_[size_t(i)].returned = false;
     if (i > 0) prepare(fibers_[size_t(i)]);
   }
-#if defined(__SANITIZE_THREAD__)
+#if defined(GRAPHC_THREAD_SANITIZER)
   fibers_[0].of_thread_sanitizer = __tsan_get_current_fiber();
 #endif
   call_(target_, 0);
@@ -121,7 +134,7 @@ void Fibers::enter(unsigned high, unsigned low) {
 
 /// The first call's stack becomes known when it switches away.
 void Fibers::begin([[maybe_unused]] int index) {
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(GRAPHC_ADDRESS_SANITIZER)
   const void* bottom = nullptr;
   size_t bytes = 0;
   __sanitizer_finish_switch_fiber(nullptr, &bottom, &bytes);
@@ -156,15 +169,15 @@ void Fibers::switch_to(int index) {
   Fiber& from = fibers_[size_t(current_)];
   Fiber& to = fibers_[size_t(index)];
   current_ = index;
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(GRAPHC_ADDRESS_SANITIZER)
   // A finished call leaves no frames on its stack, except for the first one.
   const bool left = from.returned && from.stack != nullptr;
   __sanitizer_start_switch_fiber(left ? nullptr : &from.fake_stack, to.bottom, to.bytes);
-#elif defined(__SANITIZE_THREAD__)
+#elif defined(GRAPHC_THREAD_SANITIZER)
   __tsan_switch_to_fiber(to.of_thread_sanitizer, 0);
 #endif
   swap_contexts(&from.context, &to.context);
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(GRAPHC_ADDRESS_SANITIZER)
   __sanitizer_finish_switch_fiber(from.fake_stack, nullptr, nullptr);
 #endif
 }
