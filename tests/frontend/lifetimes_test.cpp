@@ -207,7 +207,7 @@ Uses uses_of_operators() {
   return {
       [](Value v) { v + 1; },
       [](Value v) { 1 - v; },
-      [](Value v) { v < 1; },
+      [](Value v) { (void)(v < 1); },
       [](Value v) { -v; },
       [](Value v) { v += 1; },
       [](Value v) { tanh(v); },

@@ -180,6 +180,7 @@ TEST(SameMeaning, CastsOfConstantsOfEveryType) {
     }
   }
   EXPECT_GT(tried, 900);
+  EXPECT_GT(refused, 0);
   count("casts of constants", tried);
 }
 
