@@ -82,9 +82,10 @@ class ChunkRecurrence {
     return std::min(steps, scan_.steps());
   }
 
-  /// Whether the values of a step may have two more axes, which segments give them.
+  /// Whether the values of a step may have three more axes: the derivative stacks them by segment,
+  /// by the one step of its loop, and by step.
   bool has_room_for_segments() const {
-    const auto has_room = [](Value value) { return value.shape().rank() + 2 <= Shape::kMaxRank; };
+    const auto has_room = [](Value value) { return value.shape().rank() + 3 <= Shape::kMaxRank; };
     return std::ranges::all_of(scan_.body_streams(), has_room) &&
            std::ranges::all_of(scan_.emits(), has_room);
   }
