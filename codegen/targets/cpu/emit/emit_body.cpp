@@ -124,11 +124,11 @@ Value* BodyEmitter::all_lanes() {
   return b_.CreateVectorSplat(unsigned(shape_.lanes), b_.getTrue());
 }
 
-/// A product that is added is rounded once, with the sum, where the nest's sums stay in registers:
-/// there arithmetic takes longest.
-void BodyEmitter::allow_fused(ScalarOp op) {
+/// A product that a nest sums is rounded once, with the sum, where the sums stay in registers:
+/// there arithmetic takes longest. Nothing else is: another nest may compute an element again, and
+/// compare it with the maximum of these.
+void BodyEmitter::allow_fused() {
   if (!program_.few_terms) return;
-  if (op != ScalarOp::add && op != ScalarOp::sub && op != ScalarOp::mul) return;
   llvm::FastMathFlags flags;
   flags.setAllowContract(true);
   b_.setFastMathFlags(flags);
@@ -140,7 +140,7 @@ Value* BodyEmitter::scalar(const NestInstruction& in) {
     if (operand >= 0) operands.push_back(values_[place_][size_t(operand)]);
   }
   const llvm::IRBuilderBase::FastMathFlagGuard guard(b_);
-  allow_fused(in.op);
+  if (in.op == ScalarOp::mul) allow_fused();
   return emit_scalar(b_, cpu_, in.op, in.dtype, program_.body[size_t(in.a)].dtype, operands);
 }
 
