@@ -18,6 +18,8 @@
 #include "passes/pipeline.h"
 #include "tests/codegen/cuda/damages.h"
 #include "tests/testing/counts.h"
+#include "tests/testing/heads.h"
+#include "tests/testing/random_cell.h"
 #include "tests/testing/samples.h"
 #include "tests/testing/targets.h"
 #include "tests/testing/wide_golden.h"
@@ -45,6 +47,15 @@ cuda::Launches launches_of(const GraphPtr& graph, Precision precision, const cud
       make_plan(*form_kernels_for(graph, {.precision = precision}, report, targets::cuda.kernels),
                 cuda::gpu_machine(precision));
   return cuda::make_launches(plan, gpu, placement);
+}
+
+/// The kernels of loops that count.
+std::vector<cuda::KernelText> counted_kernels(const cuda::Launches& launches) {
+  std::vector<cuda::KernelText> kernels = launches.kernels;
+  std::erase_if(kernels, [](const cuda::KernelText& kernel) {
+    return kernel.text.find("await_bytes") == std::string::npos;
+  });
+  return kernels;
 }
 
 /// Of four multiprocessors.
@@ -203,11 +214,8 @@ TEST_F(CountedExchange, ADamagedExchangeIsFound) {
   for (const int batch : {20, 9}) {
     const WideCase c{"lstm", 4, batch, 22};
     const GraphPtr graph = wide_layer(c, Derivatives::with);
-    std::vector<cuda::KernelText> kernels =
-        launches_of(graph, Precision::bf16, small_gpu()).kernels;
-    std::erase_if(kernels, [](const cuda::KernelText& kernel) {
-      return kernel.text.find("await_bytes") == std::string::npos;
-    });
+    const std::vector<cuda::KernelText> kernels =
+        counted_kernels(launches_of(graph, Precision::bf16, small_gpu()));
     found += expect_damages_found(kernels, damages, [&] {
       return results(graph, wide_inputs(c), Precision::bf16, cuda::Placement::cluster);
     });
@@ -262,6 +270,38 @@ TEST_F(CountedExchange, OfSixteenBlocksAgreesWithTheEvaluator) {
     return results(graph, wide_inputs(c), Precision::tf32, std::nullopt);
   });
   EXPECT_GE(found, 7);
+}
+
+/// Three heads have clusters of two blocks of their own; 22 rows are two tiles.
+TEST_F(CountedExchange, OfHeadsAgreesWithTheEvaluator) {
+  setenv("GRAPHC_MOCK_MULTIPROCESSORS", "6", 1);
+  cuda::Gpu gpu;
+  gpu.multiprocessors = 6;
+  const auto inputs_of = [](const GraphPtr& graph) {
+    std::vector<Literal> inputs;
+    for (const Literal& input : random_cell_inputs(*graph, 5))
+      inputs.push_back(input.converted(DType::f32));
+    return inputs;
+  };
+  size_t number = 0;
+  for (const CountedPrecision& of : kCountedPrecisions) {
+    const GraphPtr graph = cell_with_heads(3, number++ % 2 == 0 ? 5 : 22, 18);
+    const GraphPtr plain = run_pipeline(graph, parse_pipeline("autodiff")).graph;
+    int counted = 0;
+    const auto found =
+        results(graph, inputs_of(graph), of.precision, cuda::Placement::cluster, &counted);
+    EXPECT_EQ(counted, 2) << name_of(of.precision);
+    EXPECT_LE(difference(found, evaluate(*plain, inputs_of(graph)).results), of.tolerance);
+  }
+  const GraphPtr graph = cell_with_heads(3, 5, 18);
+  const Damage damages[] = {
+      {R"(matrix_group \* )", "0 * "},
+      {R"(blockIdx.x / column_groups / row_groups)", "blockIdx.x % 3"},
+  };
+  const int found = expect_damages_found(
+      counted_kernels(launches_of(graph, Precision::bf16, gpu)), damages,
+      [&] { return results(graph, inputs_of(graph), Precision::bf16, cuda::Placement::cluster); });
+  EXPECT_GE(found, 10);
 }
 
 TEST_F(CountedExchange, SaysWhyALoopKeepsItsBarriers) {

@@ -92,7 +92,7 @@ class CountedPlanning {
   /// Finds what lanes share with none, and where the warps of a block have to meet.
   void find_lanes(const std::vector<Exchange>& exchanges) {
     const size_t count = nests_.nests.size();
-    loop_.same_lanes = nests_.loop->private_rows;
+    loop_.same_lanes = nests_.has_private_rows();
     for (size_t i = 0; i < count; ++i) {
       loop_.same_lanes &= nests_.nests[i]->rows == nests_.nests[0]->rows &&
                           nests_.nests[i]->unit == nests_.nests[0]->unit &&

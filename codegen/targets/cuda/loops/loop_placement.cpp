@@ -58,7 +58,7 @@ class Candidates {
 
   /// Adds candidates with one group of rows or more, as many as run at the same time.
   void add_groups(Placement kind, int64_t column_groups) {
-    for (int64_t row_groups = 1; row_groups * column_groups <= gpu_.multiprocessors;
+    for (int64_t row_groups = 1; nests_.groups * row_groups * column_groups <= gpu_.multiprocessors;
          row_groups *= 2) {
       add(kind, row_groups, column_groups);
       if (!private_rows_ || row_groups >= rows_) break;
@@ -73,8 +73,8 @@ class Candidates {
     is_clusterable_ = true;
     add_groups(Placement::cluster, blocks);
     // As many as run at a time, which may be no power of two.
-    const int64_t most = std::min(gpu_.clusters_at_a_time(blocks), rows_);
-    if (private_rows_ && !std::has_single_bit(uint64_t(most)))
+    const int64_t most = std::min(gpu_.clusters_at_a_time(blocks) / nests_.groups, rows_);
+    if (private_rows_ && most > 0 && !std::has_single_bit(uint64_t(most)))
       add(Placement::cluster, most, blocks);
   }
 
@@ -176,15 +176,17 @@ std::string LoopPlacement::describe(const LoopNests& loop) const {
     return fmt::format("{} x {} blocks own rows x parts, with {} x {} of a matrix in registers",
                        row_groups, column_groups, matrix.first, matrix.second);
   std::set<std::string> names;
-  if (counted != nullptr) return text_of_clusters() + describe_counted(loop);
+  const std::string for_each =
+      groups == 1 ? std::string() : fmt::format("for each of {} groups of rows: ", groups);
+  if (counted != nullptr) return for_each + text_of_clusters() + describe_counted(loop);
   for (const ResidentMatrix& resident_matrix : resident) {
     const Address& b = loop.nests[resident_matrix.nest]->products[resident_matrix.product].b;
     names.insert(loop.plan->buffers[size_t(b.buffer)].name);
   }
   std::string text =
-      placement == Placement::cluster
-          ? text_of_clusters()
-          : fmt::format("{} x {} blocks own rows x columns", row_groups, column_groups);
+      for_each + (placement == Placement::cluster ? text_of_clusters()
+                                                  : fmt::format("{} x {} blocks own rows x columns",
+                                                                row_groups, column_groups));
   if (!resident.empty())
     text += fmt::format("; {} in shared memory ({} bytes a block)", fmt::join(names, ", "),
                         shared_bytes);
