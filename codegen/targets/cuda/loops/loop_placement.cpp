@@ -15,7 +15,8 @@
 namespace graphc::core::cuda {
 namespace {
 
-/// Cluster sizes: those that every device with clusters supports, and one that many support.
+/// Cluster sizes: those that every device with clusters supports, and one that many support, as
+/// they do those between.
 constexpr int64_t kClusters[] = {2, 4, 8};
 constexpr int64_t kLargeCluster = 16;
 /// Longer bodies are put into clusters only on request: their addresses need more registers than
@@ -43,7 +44,9 @@ class Candidates {
       add_groups(Placement::grid, (columns_ + of_block - 1) / of_block);
     const bool is_wanted = wanted == Placement::cluster;
     for (const int64_t blocks : kClusters) {
-      if (is_wanted || nests_.nests.size() <= kNestsOfCluster) add_clusters(blocks);
+      if (!is_wanted && nests_.nests.size() > kNestsOfCluster) continue;
+      add_clusters(blocks);
+      add_fewer_blocks(blocks);
     }
     if (is_wanted) want_cluster();
     if (!wanted) add_large_clusters();
@@ -84,8 +87,23 @@ class Candidates {
     const bool runs_some = gpu_.clusters[size_t(std::countr_zero(uint64_t{kLargeCluster}))] > 0;
     if (!runs_some || nests_.nests.size() > kNestsOfCluster) return;
     add_clusters(kLargeCluster);
-    std::erase_if(found_, [](const LoopPlacement& each) {
-      return each.cluster() == kLargeCluster && each.counted == nullptr;
+    keep_counted(kLargeCluster);
+    add_fewer_blocks(kLargeCluster);
+  }
+
+  /// Adds clusters of the fewest blocks that own no more unit tiles each than these do: 14 for 16
+  /// of 650 columns. Only where exchanges are counted, since these are of unit tiles.
+  void add_fewer_blocks(int64_t blocks) {
+    const auto quotient = [](int64_t count, int64_t of) { return (count + of - 1) / of; };
+    const int64_t fewest = quotient(columns_, quotient(columns_, blocks * kUnits) * kUnits);
+    if (fewest <= blocks / 2 || fewest == blocks) return;
+    add_clusters(fewest);
+    keep_counted(fewest);
+  }
+
+  void keep_counted(int64_t blocks) {
+    std::erase_if(found_, [&](const LoopPlacement& each) {
+      return each.cluster() == blocks && each.counted == nullptr;
     });
   }
 

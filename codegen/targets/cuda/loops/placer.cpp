@@ -109,6 +109,9 @@ NestShare Placer::share_of(size_t i, const LoopPlacement& p) const {
   share.form.resident.resize(call.products.size());
   share.form.exchanged.resize(call.products.size());
   share.columns_of_block = (call.unit + p.column_groups - 1) / p.column_groups;
+  // Such a number of blocks is that of whole unit tiles.
+  if (p.placement == Placement::cluster && !std::has_single_bit(uint64_t(p.column_groups)))
+    share.columns_of_block = rounded_up(share.columns_of_block, kUnits);
   const bool along_row = program.kind == NestKind::row_wise &&
                          std::ranges::any_of(program.body, [](const NestInstruction& in) {
                            return in.kind == NestOp::reduce;
