@@ -195,7 +195,7 @@ TEST_F(CountedExchange, ADamagedExchangeIsFound) {
       {R"(int from = 0; )", "int from = 1; "},
       {R"((inbox_\w+ \+ \(unsigned\)\()iteration)", "$1(iteration + 1)"},
       {R"(if \(iteration \+ 1 < steps\))", "if (true)"},
-      {R"(\n *copies\[at\] = (bf16|f16)_pair[^\n]*)", "\n copies[at] = 0u;"},
+      {R"(\n *copies\[at\] = packed;)", "\n copies[at] = 0u;"},
       {R"(operand \+ \(unsigned\)\(\(row_tile)", "operand + 16u + (unsigned)((row_tile"},
       {R"(in_group \* 2 \+ 1\))", "in_group * 2)"},
       {R"(own % (\d+) \* )", "(own + 1) % $1 * "},

@@ -291,6 +291,10 @@ int CountedProduct::steps_filled_together() const {
   return std::max(kFilledTogether / words_of_step, 1);
 }
 
+int CountedProduct::left_turns() const {
+  return rounded_quotient(operand_words, 32 * kCountedWarps);
+}
+
 int CountedProduct::busy_warps() const {
   if (scatters || lanes.splits() > 1) return kCountedWarps;
   return rounded_quotient(lanes.unit_tiles, lanes.tiles_of_warp);
@@ -323,9 +327,13 @@ double CountedLoop::loaded_bytes(const CountedProduct& product) const {
 
 double CountedLoop::time_to_fill(const Gpu& gpu) const {
   double us = 0;
-  for (const CountedProduct& product : products)
+  for (const CountedProduct& product : products) {
     us += gpu.memory_latency_us *
           double(rounded_quotient(product.steps_of_warp, product.steps_filled_together()));
+    if (product.next_step)
+      us += gpu.memory_latency_us *
+            double(rounded_quotient(product.left_turns(), kLeftFilledTogether));
+  }
   return us;
 }
 

@@ -43,6 +43,8 @@ struct LoopPlacement;
 inline constexpr int kTileRows = 16, kUnits = 8;
 /// Warps of a block.
 inline constexpr int kCountedWarps = 8;
+/// Words of the first step's left operand that a lane loads from memory at a time.
+inline constexpr int kLeftFilledTogether = 4;
 
 /// How the warps of a block share its elements of a nest. `warps` side by side have unit tiles, the
 /// others the same with other terms of products: a split of k. Of n splits, split s finishes the
@@ -95,6 +97,8 @@ struct CountedProduct {
   /// For how many steps a lane loads right fragments from memory at a time before the first step,
   /// so that it waits once for all of them: 16 words or more.
   int steps_filled_together() const;
+  /// How often each lane loads a word of the first step's left operand.
+  int left_turns() const;
   /// How many warps, the first ones, have right fragments: those without columns have none.
   int busy_warps() const;
   /// Words of shared memory for the right fragments of a step, of all these warps.
@@ -138,8 +142,8 @@ struct CountedLoop {
   int steps_staged(const CountedProduct& product) const;
   /// Bytes that the lanes of a block load from shared memory for a product in a step.
   double loaded_bytes(const CountedProduct& product) const;
-  /// The time in which lanes load right fragments before the first step: they wait for memory once
-  /// for all steps that are filled at a time.
+  /// The time in which lanes load right fragments and left operands before the first step: they
+  /// wait for memory once for all that they load at a time.
   double time_to_fill(const Gpu& gpu) const;
   /// The time of a step beside its products: exchanges, waits, elements, and loads that nothing
   /// hides.

@@ -359,7 +359,9 @@ void write_left_fragments(TextWriter& text, const CountedProduct& product,
     return text.close();
   }
   const NestBody body(program, parameters);
-  text.open("for (int at = threadIdx.x; at < {}; at += 256)", product.operand_words);
+  text.line("#pragma unroll {}", kLeftFilledTogether);
+  text.open("for (int turn = 0; turn < {}; ++turn)", product.left_turns());
+  text.line("const int at = turn * {} + (int)threadIdx.x;", 32 * kCountedWarps);
   // A lane's words: its rows, g and perhaps g + 8, of one strip or term, then of the next.
   const int rows = product.rows_of_lane, words = product.left_words();
   text.line("const int half = at % {} / {}, step = at / {} % {};", words, rows, 32 * words,
@@ -375,8 +377,11 @@ void write_left_fragments(TextWriter& text, const CountedProduct& product,
         body.name_of(ParameterKind::left_row, p), term, body.name_of(ParameterKind::left_k, p));
     return loaded_text(of.left, element);
   };
-  write_word(text, product, of.factors, "copies[at]", "row_there", number);
+  write_word(text, product, of.factors, "const unsigned packed", "row_there", number);
+  text.open("if (at < {})", product.operand_words);
+  text.line("copies[at] = packed;");
   text.line("copies[at + {}] = 0u;", product.operand_words);
+  text.close();
   text.close();
 }
 
