@@ -91,7 +91,7 @@ std::optional<TensorCost> tensor_cost(Factors factors) {
 }
 
 int64_t Gpu::clusters_at_a_time(int64_t blocks) const {
-  const int known = clusters[size_t(std::countr_zero(uint64_t(blocks)))];
+  const int known = clusters[size_t(std::countr_zero(std::bit_ceil(uint64_t(blocks))))];
   const int64_t most = multiprocessors / blocks;
   return std::max<int64_t>(known == 0 ? most : std::min<int64_t>(known, most), 1);
 }

@@ -63,7 +63,8 @@ struct Gpu {
   /// 4 are estimates. Clusters of 16 are chosen only where this is known.
   std::array<int, 5> clusters{132, 66, 32, 15, 7};
 
-  /// How many clusters of 1, 2, 4, 8 or 16 blocks run at a time.
+  /// How many clusters of 1 to 16 blocks run at a time; of a number that is no power of two at
+  /// least as many as of the next one.
   int64_t clusters_at_a_time(int64_t blocks) const;
   /// Whether blocks can be launched in clusters.
   bool has_clusters() const { return capability >= 90; }

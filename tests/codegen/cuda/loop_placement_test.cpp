@@ -18,6 +18,7 @@
 #include "ir/text.h"
 #include "passes/pipeline.h"
 #include "tests/testing/counts.h"
+#include "tests/testing/heads.h"
 #include "tests/testing/random_cell.h"
 #include "tests/testing/rounding_bound.h"
 #include "tests/testing/samples.h"
@@ -145,6 +146,35 @@ TEST(LoopPlacement, MatricesOfThreeGatesInPairsGiveTheSameBits) {
     for (const Precision precision : {Precision::bf16, Precision::fp16})
       expect_same_bits(wide_layer(c, Derivatives::without), wide_inputs(c), precision);
   }
+}
+
+TEST(LoopPlacement, HeadsHaveBlocksOfTheirOwn) {
+  for (const auto& [heads, batch, units] : {std::tuple{3, 5, 10}, {2, 20, 33}}) {
+    const GraphPtr graph = cell_with_heads(heads, batch, units);
+    SCOPED_TRACE(print(*graph));
+    const std::vector<Literal> inputs = random_cell_inputs(*graph, 5);
+    const std::vector<Literal> found = expect_same_bits(graph, inputs);
+    const GraphPtr plain = run_pipeline(graph, parse_pipeline("autodiff")).graph;
+    EXPECT_EQ(beyond_bound(found, evaluate_with_bounds(*plain, inputs)), "");
+    for (const Placement placement : {Placement::grid, Placement::cluster, Placement::block}) {
+      const std::vector<std::string> all = notes(graph, placement);
+      EXPECT_EQ(all.size(), 2u);
+      for (const std::string& note : all)
+        EXPECT_THAT(note, HasSubstr(fmt::format("for each of {} groups of rows: ", heads)));
+    }
+  }
+}
+
+/// A step in which heads read each other's state is streamed.
+TEST(LoopPlacement, HeadsThatAreJoinedHaveNoBlocksOfTheirOwn) {
+  const GraphPtr graph = cell_with_heads(3, 5, 10, "sum(%h) {axes = [1,2], keep = true}");
+  const std::vector<Literal> inputs = random_cell_inputs(*graph, 5);
+  const GraphPtr plain = run_pipeline(graph, parse_pipeline("autodiff")).graph;
+  EXPECT_EQ(beyond_bound(results_of(graph, inputs, Placement::grid),
+                         evaluate_with_bounds(*plain, inputs)),
+            "");
+  for (const std::string& note : notes(graph, Placement::grid))
+    EXPECT_THAT(note, ::testing::Not(HasSubstr("groups of rows")));
 }
 
 class LoopPlacementOf : public ::testing::TestWithParam<std::string> {};

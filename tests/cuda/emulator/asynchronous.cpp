@@ -101,14 +101,15 @@ void map_shared_address(Warp& warp, const Instruction& i, uint32_t lanes) {
   });
 }
 
-/// Four words behind each other.
+/// Words behind each other.
+template <uint32_t words>
 void load_words(Warp& warp, const Instruction& i, uint32_t lanes) {
   const uint32_t* address = warp.slot<uint32_t>(i.b);
   each_lane_in_order(lanes, [&](uint32_t lane) {
-    const SharedPlace place = shared_place(warp, i, lane, address[lane], 16, 16);
+    const SharedPlace place = shared_place(warp, i, lane, address[lane], 4 * words, 4 * words);
     if (place.block != warp.block)
       lane_error(warp, i, lane, "ld.shared of the shared memory of another block");
-    for (uint32_t word = 0; word < 4; ++word)
+    for (uint32_t word = 0; word < words; ++word)
       warp.slot<uint32_t>(i.result + word * register_bytes)[lane] =
           read_value<uint32_t>(warp, i, lane, place.block->shared.begin + place.offset + 4 * word);
   });
@@ -286,6 +287,7 @@ using Result = PtxInstruction::Result;
 constexpr PtxGroup of_address[] = {{'l'}, {'l'}};
 constexpr PtxGroup of_shared_mapping[] = {{'r'}, {'r'}, {'r'}};
 constexpr PtxGroup of_words[] = {{'r', 4, true}, {'r', 1, false, true}};
+constexpr PtxGroup of_two_words[] = {{'r', 2, true}, {'r', 1, false, true}};
 constexpr PtxGroup of_count[] = {{'r', 1, false, true}, {'r'}};
 constexpr PtxGroup of_wait[] = {{'r'}, {'r', 1, false, true}, {'r'}};
 constexpr PtxGroup of_word_store[] = {{'r', 1, false, true}, {'r'}, {'r', 1, false, true}};
@@ -297,7 +299,8 @@ constexpr PtxGroup of_copy[] = {
 constexpr PtxInstruction counted_table[] = {
     {"cvta.to.shared.u64", of_address, address_of_shared},
     {"mapa.shared::cluster.u32", of_shared_mapping, map_shared_address},
-    {"ld.shared.v4.u32", of_words, load_words},
+    {"ld.shared.v2.u32", of_two_words, load_words<2>},
+    {"ld.shared.v4.u32", of_words, load_words<4>},
     {"mbarrier.init.shared::cta.b64", of_count, initialise, Control::plain, true, Result::none},
     {"fence.mbarrier_init.release.cluster", {}, fence_initialisation, Control::plain, true},
     {"mbarrier.arrive.expect_tx.shared::cta.b64", of_count, expect, Control::plain, true,

@@ -60,13 +60,13 @@ bool ask_for_clusters(const Device& device, const Launches& launches,
   bool differs = false;
   const Gpu before = gpu;
   for (const Launch& launch : launches.step) {
-    if (launch.cluster <= 1 || !std::has_single_bit(launch.cluster)) continue;
+    if (launch.cluster <= 1) continue;
     const Kernel& kernel = kernels[size_t(launch.kernel)]->kernel;
     if (launch.shared_bytes > 0) kernel.allow_dynamic_shared(size_t(launch.shared_bytes));
     if (launch.cluster > kPortableCluster) kernel.allow_large_clusters();
     const int held = kernel.resident_clusters(launch.cluster, launch.grid.threads[0],
                                               size_t(launch.shared_bytes));
-    const auto size = size_t(std::countr_zero(launch.cluster));
+    const auto size = size_t(std::countr_zero(std::bit_ceil(launch.cluster)));
     // Without large clusters there is another placement.
     const bool has_none = held == 0 && launch.cluster > kPortableCluster;
     if (has_none && before.clusters[size] != 0) {
@@ -74,7 +74,10 @@ bool ask_for_clusters(const Device& device, const Launches& launches,
       KnownClusters::of_process().set(device, size, 0);
       differs = true;
     }
-    if (held == 0 || held == before.clusters_at_a_time(launch.cluster)) continue;
+    const int64_t known = before.clusters_at_a_time(launch.cluster);
+    // More of 14 blocks say nothing of those of 16.
+    if (held == 0 || held == known || (held > known && !std::has_single_bit(launch.cluster)))
+      continue;
     gpu.clusters[size] = held;
     KnownClusters::of_process().set(device, size, held);
     differs |= launch.placement->rounds(gpu) != launch.placement->rounds(before);

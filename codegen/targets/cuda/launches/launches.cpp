@@ -184,7 +184,8 @@ class Recorder {
     }
     launch.shared_bytes = size_t(placement.shared_bytes);
     launch.any_blocks = placement.placement == Placement::streamed;
-    if (placement.has_memory_barrier()) launch.barrier_groups = unsigned(placement.row_groups);
+    if (placement.has_memory_barrier())
+      launch.barrier_groups = unsigned(placement.groups * placement.row_groups);
     launch.cluster = unsigned(placement.cluster());
     launches_.most_barrier_groups = std::max(launches_.most_barrier_groups, launch.barrier_groups);
     launch.note = std::move(loop.note);

@@ -34,7 +34,7 @@ class Counting {
     if (placement_ == nullptr || work_.blocks == 0) return;
     blocks_across_ = double(placement_->column_groups);
     blocks_down_ = double(placement_->row_groups);
-    work_.blocks = blocks_across_ * blocks_down_;
+    work_.blocks = double(placement_->blocks());
   }
 
   NestWork count() {

@@ -18,8 +18,8 @@ namespace {
 
 /// Registers of a lane for right fragments, of all products of a loop.
 constexpr int kWeightRegisters = 112;
-/// Sums of a lane for a tile of rows, of one product; as many again where a sum has pieces.
-constexpr int kMostCountedSums = 32;
+/// Sums of a lane for a tile of rows, of one product, those of pieces included.
+constexpr int kMostCountedSums = 64;
 /// Registers of a lane for values that it keeps between nests and steps: what an LSTM's derivative
 /// has. With 28 a load of each of its steps is hidden by nothing.
 constexpr int kHeldRegisters = 32;
@@ -60,6 +60,10 @@ class CountedPlanning {
     std::vector<Owner> owners;
     for (const NestShare& share : placement_.nests) owners.push_back(share.owner);
     loop_.blocks = int(placement_.column_groups);
+    const bool has_few_rows = std::ranges::all_of(nests_.nests, [&](const NestCall* call) {
+      return placement_.rows_of_block(call->rows) <= kTileRows / 2;
+    });
+    loop_.rows_of_lane = has_few_rows ? 1 : 2;
     for (size_t i = 0; i < nests_.nests.size(); ++i) {
       if (std::string reason = add_nest(i); !reason.empty()) return reason;
     }
@@ -92,7 +96,7 @@ class CountedPlanning {
   /// Finds what lanes share with none, and where the warps of a block have to meet.
   void find_lanes(const std::vector<Exchange>& exchanges) {
     const size_t count = nests_.nests.size();
-    loop_.same_lanes = nests_.loop->private_rows;
+    loop_.same_lanes = nests_.has_private_rows();
     for (size_t i = 0; i < count; ++i) {
       loop_.same_lanes &= nests_.nests[i]->rows == nests_.nests[0]->rows &&
                           nests_.nests[i]->unit == nests_.nests[0]->unit &&
@@ -107,7 +111,7 @@ class CountedPlanning {
       if (product.scatters) loop_.meets[last] = true;
     }
     if (loop_.row_tiles > 1) return;
-    const int words = 4 * loop_.nests[0].tiles_of_warp;
+    const int words = 2 * loop_.rows_of_lane * loop_.nests[0].tiles_of_warp;
     loop_.held = find_held_values(nests_, exchanges, kHeldRegisters / words);
     for (size_t i = 0; i + 1 < count; ++i) loop_.postpones[i] = is_ahead_of_memory(i + 1);
   }
@@ -143,8 +147,8 @@ class CountedPlanning {
     nest.tiles_of_warp = rounded_quotient(nest.unit_tiles, nest.warps);
     loop_.nests.push_back(nest);
     loop_.pairs.push_back(find_pairs(nests_, i, share.columns_of_block));
-    loop_.row_tiles =
-        std::max(loop_.row_tiles, rounded_quotient(placement_.rows_of_block(call.rows), kTileRows));
+    loop_.row_tiles = std::max(
+        loop_.row_tiles, rounded_quotient(placement_.rows_of_block(call.rows), loop_.tile_rows()));
     return {};
   }
 
@@ -159,6 +163,7 @@ class CountedPlanning {
     added.next_step = exchange.next_step;
     added.units_of_block = placement_.nests[exchange.nest].columns_of_block;
     added.factors = form.factors;
+    added.rows_of_lane = loop_.rows_of_lane;
     added.terms_of_step = mma_form(form.factors).terms;
     for (const HandedStore& store : exchange.stores) {
       // What is sent before it is read in the same step would need a third copy.
@@ -173,13 +178,12 @@ class CountedPlanning {
       added.stores.push_back(counted);
     }
     choose_lanes(added, nest, form.parts);
-    const int sums = form.parts * added.lanes.tiles_of_warp * 4;
-    if (sums > kMostCountedSums)
-      return fmt::format("a lane would have {} sums of %{}", sums, name_of(exchange.nest));
     const int strips = added.strips_of_block * (added.scatters ? 1 : loop_.blocks);
     added.steps = rounded_quotient(strips, added.strips_of_step());
     added.steps_of_warp = rounded_quotient(added.steps, added.lanes.splits());
     added.words_of_step = form.parts * added.lanes.tiles_of_warp * 2;
+    if (added.sums() > kMostCountedSums)
+      return fmt::format("a lane would have {} sums of %{}", added.sums(), name_of(exchange.nest));
     if (added.bytes_of_use > kMostCountedBytes)
       return fmt::format("a step would hand on {} bytes to a block", added.bytes_of_use);
     loop_.products.push_back(std::move(added));
@@ -188,17 +192,20 @@ class CountedPlanning {
 
   /// Lets a product gather its left operand, or scatter its partial sums, if those are fewer bytes.
   void choose_lanes(CountedProduct& added, const CountedNest& nest, int parts) const {
-    // Lanes hand on two words of a strip of 16-bit terms, four of another, and four sums.
+    // Lanes hand on a left fragment for the strips of an instruction, and as many sums.
     const int64_t gathered = int64_t{loop_.row_tiles} * added.strips_of_block * loop_.blocks * 32 *
-                             (16 / added.strips_of_step());
+                             (added.left_bytes() / added.strips_of_step());
     const int64_t scattered =
-        int64_t{loop_.row_tiles} * nest.unit_tiles * parts * loop_.blocks * 32 * 16;
+        int64_t{loop_.row_tiles} * nest.unit_tiles * parts * loop_.blocks * 32 * added.left_bytes();
     CountedNest all;
     all.unit_tiles = nest.unit_tiles * loop_.blocks;
     all.warps = kCountedWarps;
     all.tiles_of_warp = rounded_quotient(all.unit_tiles, kCountedWarps);
-    added.scatters = !added.next_step && scattered < gathered &&
-                     all.tiles_of_warp * parts * 4 <= kMostCountedSums;
+    CountedProduct scattering = added;
+    scattering.words_of_step = parts * all.tiles_of_warp * 2;
+    scattering.steps_of_warp = rounded_quotient(added.strips_of_block, added.strips_of_step());
+    added.scatters =
+        !added.next_step && scattered < gathered && scattering.sums() <= kMostCountedSums;
     added.lanes = added.scatters ? all : nest;
     added.bytes_of_use = added.scatters ? scattered : gathered;
   }
@@ -225,9 +232,8 @@ class CountedPlanning {
   /// Registers of a lane for the sums of a product and for what it keeps between nests and steps.
   int kept_beside_weights() const {
     int sums = 0;
-    for (const CountedProduct& product : loop_.products)
-      sums = std::max(sums, (product.has_pieces() ? 4 : 2) * product.words_of_step);
-    return sums + loop_.held.values() * 4 * loop_.nests[0].tiles_of_warp;
+    for (const CountedProduct& product : loop_.products) sums = std::max(sums, product.sums());
+    return sums + loop_.held.values() * 2 * loop_.rows_of_lane * loop_.nests[0].tiles_of_warp;
   }
 
   /// Right fragments go to registers as far as there are any, and then to shared memory.
@@ -236,7 +242,7 @@ class CountedPlanning {
     for (CountedProduct& product : loop_.products) {
       product.in_registers = std::min(product.steps_of_warp, registers / product.words_of_step);
       registers -= product.in_registers * product.words_of_step;
-      product.operand_words = int64_t{loop_.row_tiles} * product.steps * 128;
+      product.operand_words = int64_t{loop_.row_tiles} * product.steps * 32 * product.left_words();
       product.operand_at = loop_.words;
       loop_.words += 2 * product.operand_words;
       product.inbox_at = loop_.words;
@@ -254,7 +260,7 @@ class CountedPlanning {
       for (CountedProduct& product : loop_.products) {
         if (product.nest != i || product.lanes.splits() == 1) continue;
         product.sums_at = at;
-        at += 2 * int64_t{product.words_of_step} / 2 * 4 * 32 * kCountedWarps;
+        at += 2 * int64_t{product.words_of_step} * loop_.rows_of_lane * 32 * kCountedWarps;
       }
       loop_.words = std::max(loop_.words, at);
     }
@@ -278,40 +284,56 @@ class CountedPlanning {
 int CountedProduct::words_of_send(const CountedStore& store) const {
   const bool whole = strips_of_step() == 1 || (strips_of_block % 2 == 0 &&
                                                store.first_strip % 2 == 0 && store.parts % 2 == 0);
-  return whole ? 4 : 2;
+  return whole ? left_words() : rows_of_lane;
 }
 
 int CountedProduct::steps_filled_together() const {
   return std::max(kFilledTogether / words_of_step, 1);
 }
 
+int CountedProduct::left_turns() const {
+  return rounded_quotient(operand_words, 32 * kCountedWarps);
+}
+
+int CountedProduct::busy_warps() const {
+  if (scatters || lanes.splits() > 1) return kCountedWarps;
+  return rounded_quotient(lanes.unit_tiles, lanes.tiles_of_warp);
+}
+
 int64_t CountedProduct::staged_words_of_step() const {
-  return int64_t{kCountedWarps} * loads_of_step() * 128;
+  return int64_t{busy_warps()} * loads_of_step() * 128;
 }
 
 int CountedLoop::steps_staged(const CountedProduct& product) const {
   return int((words - product.operand_at) / product.staged_words_of_step());
 }
 
+int CountedProduct::sums() const { return (has_pieces() ? 4 : 2) * words_of_step; }
+
 bool CountedProduct::has_pieces() const { return steps_of_warp > kPiece / terms_of_step; }
 
 std::string CountedProduct::name() const { return fmt::format("{}_{}", nest, product); }
 
 double CountedLoop::loaded_bytes(const CountedProduct& product) const {
-  // 16 bytes a lane: the left fragment of each step and tile of rows, right fragments that are in
-  // no registers, and partial sums.
+  // Of a lane: the left fragment of each step and tile of rows, right fragments that are in no
+  // registers, and partial sums.
   const double left = double(row_tiles) * product.steps_of_warp;
   const double right =
       double(row_tiles) * (product.steps_of_warp - product.in_registers) * product.loads_of_step();
-  const double lanes = 32.0 * kCountedWarps;
-  return 16 * lanes * (left + right) + (product.scatters ? double(product.bytes_of_use) : 0);
+  const double lanes = 32.0 * product.busy_warps();
+  return lanes * (product.left_bytes() * left + 16 * right) +
+         (product.scatters ? double(product.bytes_of_use) : 0);
 }
 
 double CountedLoop::time_to_fill(const Gpu& gpu) const {
   double us = 0;
-  for (const CountedProduct& product : products)
+  for (const CountedProduct& product : products) {
     us += gpu.memory_latency_us *
           double(rounded_quotient(product.steps_of_warp, product.steps_filled_together()));
+    if (product.next_step)
+      us += gpu.memory_latency_us *
+            double(rounded_quotient(product.left_turns(), kLeftFilledTogether));
+  }
   return us;
 }
 
@@ -320,7 +342,7 @@ double CountedLoop::time_beside_products(const LoopNests& loop, const Gpu& gpu) 
       gpu.counted_step_us + gpu.exchange_block_us * double(blocks) * double(products.size());
   for (size_t i = 0; i < nests.size(); ++i) {
     const NestProgram& program = loop.program(i);
-    us += gpu.counted_element_us * 4 * double(row_tiles * nests[i].tiles_of_warp);
+    us += gpu.counted_element_us * 2 * double(rows_of_lane * row_tiles * nests[i].tiles_of_warp);
     us += gpu.block_barrier_us * (double(meets[i]) + double(nests[i].splits() > 1));
     const auto loads = std::ranges::count_if(program.body, [&](const NestInstruction& in) {
       if (in.kind != NestOp::load) return false;

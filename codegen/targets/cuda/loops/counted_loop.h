@@ -3,12 +3,15 @@
 // counted in by mbarriers (docs/decisions/0030-exchanges-that-count-their-bytes.md).
 //
 // Fragments. An instruction of the tensor cores multiplies 16 rows by 8 columns. Rows of a block
-// are cut into tiles of 16, its columns into unit tiles of 8; eight terms of 16 rows of a left
-// operand are a strip. Lane 4 g + q of a warp has rows g and g + 8, and columns 2 q and 2 q + 1, of
-// each result of an instruction, and of the left operand it needs rows g and g + 8 of terms that
-// may be chosen freely: 2 q and 2 q + 1 of a strip. So the lane that computes elements has the
+// are cut into tiles of 16, its columns into unit tiles of 8; eight terms of a tile of rows of a
+// left operand are a strip. Lane 4 g + q of a warp has rows g and g + 8, and columns 2 q and 2 q +
+// 1, of each result of an instruction, and of the left operand it needs rows g and g + 8 of terms
+// that may be chosen freely: 2 q and 2 q + 1 of a strip. So the lane that computes elements has the
 // words that the lane of the same number reads in the next product, in every block, and nothing is
 // shuffled or staged. An instruction takes two strips of 16-bit factors, or one strip of tf32.
+//
+// Where a block has eight rows or fewer, a tile has eight: the instruction's other rows are zeros
+// that nobody keeps or sends, and a lane has row g alone.
 //
 // Terms are in the order of those who make them: block by block, store by store, unit tile by unit
 // tile, part by part. Where a block's columns are no multiple of eight, strips end in zeros.
@@ -36,10 +39,12 @@ namespace graphc::core::cuda {
 struct Gpu;
 struct LoopPlacement;
 
-/// Rows of a tile, and columns of a unit tile or terms of a strip.
+/// Rows of an instruction, and columns of a unit tile or terms of a strip.
 inline constexpr int kTileRows = 16, kUnits = 8;
 /// Warps of a block.
 inline constexpr int kCountedWarps = 8;
+/// Words of the first step's left operand that a lane loads from memory at a time.
+inline constexpr int kLeftFilledTogether = 4;
 
 /// How the warps of a block share its elements of a nest. `warps` side by side have unit tiles, the
 /// others the same with other terms of products: a split of k. Of n splits, split s finishes the
@@ -66,6 +71,7 @@ struct CountedProduct {
   bool next_step = false;  ///< as in Exchange
   std::vector<CountedStore> stores;
   Factors factors = Factors::bf16;
+  int rows_of_lane = 2;        ///< as in CountedLoop
   int terms_of_step = 16;      ///< of an instruction
   bool scatters = false;       ///< hands partial sums on
   int64_t units_of_block = 0;  ///< columns of the product's nest that a block owns
@@ -83,15 +89,24 @@ struct CountedProduct {
   int64_t bytes_of_use = 0;  ///< what a block receives
 
   int strips_of_step() const { return terms_of_step / kUnits; }
+  /// Words of a lane's left fragment for a step, and bytes.
+  int left_words() const { return 2 * rows_of_lane; }
+  int left_bytes() const { return 4 * left_words(); }
   /// Loads of 16 bytes of a lane for the right fragments of a step.
   int loads_of_step() const { return (words_of_step + 3) / 4; }
   /// For how many steps a lane loads right fragments from memory at a time before the first step,
   /// so that it waits once for all of them: 16 words or more.
   int steps_filled_together() const;
-  /// Words of shared memory for the right fragments of a step, of all warps.
+  /// How often each lane loads a word of the first step's left operand.
+  int left_turns() const;
+  /// How many warps, the first ones, have right fragments: those without columns have none.
+  int busy_warps() const;
+  /// Words of shared memory for the right fragments of a step, of all these warps.
   int64_t staged_words_of_step() const;
   /// Whether sums have more than one piece (product_text.h), so that a lane has two of each.
   bool has_pieces() const;
+  /// Registers of a lane for sums of a tile of rows.
+  int sums() const;
   /// Words that a lane hands on at a time: those of a fragment, or half of them where another lane
   /// has the other half.
   int words_of_send(const CountedStore& store) const;
@@ -101,8 +116,9 @@ struct CountedProduct {
 /// Offsets and sizes in shared memory are in words of four bytes. mbarriers are first, two of each
 /// product.
 struct CountedLoop {
-  int row_tiles = 1;  ///< of a block
-  int blocks = 1;     ///< of a cluster
+  int rows_of_lane = 2;  ///< of a tile: 1 where that has eight rows
+  int row_tiles = 1;     ///< of a block
+  int blocks = 1;        ///< of a cluster
   std::vector<CountedNest> nests;
   std::vector<CountedProduct> products;
   std::vector<std::vector<size_t>> pairs;  ///< by nest: find_pairs()
@@ -119,13 +135,15 @@ struct CountedLoop {
   int64_t words = 0;     ///< in all
   double beside_us = 0;  ///< time_beside_products()
 
+  /// Rows of a tile.
+  int tile_rows() const { return 8 * rows_of_lane; }
   /// How many steps of a warp's right fragments have room where its left operand and all that
   /// follows will be; at least one.
   int steps_staged(const CountedProduct& product) const;
   /// Bytes that the lanes of a block load from shared memory for a product in a step.
   double loaded_bytes(const CountedProduct& product) const;
-  /// The time in which lanes load right fragments before the first step: they wait for memory once
-  /// for all steps that are filled at a time.
+  /// The time in which lanes load right fragments and left operands before the first step: they
+  /// wait for memory once for all that they load at a time.
   double time_to_fill(const Gpu& gpu) const;
   /// The time of a step beside its products: exchanges, waits, elements, and loads that nothing
   /// hides.

@@ -35,7 +35,9 @@ bool is_aligned(const LoopNests& nests, size_t nest, const NestInstruction& in, 
   };
   // A carry's first place is the same for all parts but for their stride.
   const CallOperand& of = nests.nests[nest]->operands[size_t(in.operand)];
-  return begins(place.base) && place.step % bytes == 0 && place.slot % bytes == 0 &&
+  const bool groups_begin =
+      nests.groups == 1 || nests.group_strides[nest].operands[size_t(in.operand)] % bytes == 0;
+  return groups_begin && begins(place.base) && place.step % bytes == 0 && place.slot % bytes == 0 &&
          of.row % bytes == 0 && (in.part * of.part) % bytes == 0 &&
          (!place.first || begins(*place.first));
 }

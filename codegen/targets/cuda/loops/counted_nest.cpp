@@ -29,6 +29,7 @@ class CountedNestText {
         nest_(loop.nests[nest]),
         program_(program),
         places_(places),
+        rows_(loop.rows_of_lane),
         columns_(2 * nest_.tiles_of_warp),
         body_(program, parameters,
               [](int product, int part) {
@@ -47,9 +48,8 @@ class CountedNestText {
   /// `postponed` is that of counted_nest_text().
   const std::string& write(std::string& postponed) {
     before_ = std::exchange(postponed, {});
-    text_.line(
-        "// A lane has rows group and group + 8 of a tile, and columns 2 in_group and 2 "
-        "in_group + 1 of");
+    text_.line("// A lane has {} of a tile, and columns 2 in_group and 2 in_group + 1 of",
+               rows_ == 1 ? "row group" : "rows group and group + 8");
     text_.line("// {} unit {}.", nest_.tiles_of_warp, nest_.tiles_of_warp == 1 ? "tile" : "tiles");
     write_lanes();
     if (loop_.row_tiles == 1) {
@@ -99,7 +99,7 @@ class CountedNestText {
     open_row_tiles();
     write_loads();
     products_.gather();
-    body_.declare_kept(text_, 2, columns_);
+    body_.declare_kept(text_, rows_, columns_);
     open_finishing();
     write_results();
     write_stores();
@@ -114,7 +114,7 @@ class CountedNestText {
     text_.lines(before_);
     write_waits();
     products_.gather();
-    body_.declare_kept(text_, 2, columns_);
+    body_.declare_kept(text_, rows_, columns_);
     open_finishing();
     write_results();
     text_.close();
@@ -133,7 +133,7 @@ class CountedNestText {
   /// Loads what depends on no exchange before it is waited for.
   void write_loads() {
     if (program_.products.empty() || body_.element_loads() == 0) return;
-    body_.declare_ahead(text_, 2, columns_);
+    body_.declare_ahead(text_, rows_, columns_);
     open_finishing();
     each_access([&](TextWriter& text, Columns columns) { body_.load_ahead(text, columns); });
     text_.close();
@@ -200,12 +200,12 @@ class CountedNestText {
 
   void open_row() {
     text_.line("const {0} row = ({0})row_begin + row_tile * {1} + at_row * 8 + group;",
-               loop_.index_type, kTileRows);
+               loop_.index_type, loop_.tile_rows());
     text_.open("if (row < row_end)");
   }
   void open_elements() {
     text_.line("#pragma unroll");
-    text_.open("for (int at_row = 0; at_row < 2; ++at_row)");
+    text_.open("for (int at_row = 0; at_row < {}; ++at_row)", rows_);
     open_row();
     open_columns();
   }
@@ -223,7 +223,7 @@ class CountedNestText {
   }
   void open_pairs() {
     text_.line("#pragma unroll");
-    text_.open("for (int at_row = 0; at_row < 2; ++at_row)");
+    text_.open("for (int at_row = 0; at_row < {}; ++at_row)", rows_);
     open_row();
     text_.line("#pragma unroll");
     text_.open("for (int at_column = 0; at_column < {}; at_column += 2)", columns_);
@@ -243,7 +243,7 @@ class CountedNestText {
 
   void write_body() {
     text_.line("#pragma unroll");
-    text_.open("for (int at_row = 0; at_row < 2; ++at_row)");
+    text_.open("for (int at_row = 0; at_row < {}; ++at_row)", rows_);
     open_row();
     const std::string when = "first_column < column_end";
     body_.write(text_, Level::once, when);
@@ -280,7 +280,7 @@ class CountedNestText {
     text_.line("const int strip = rank * {}{} + (unit_tile + tile){};", of.strips_of_block,
                store.first_strip == 0 ? std::string() : fmt::format(" + {}", store.first_strip),
                store.parts == 1 ? std::string() : fmt::format(" * {}", store.parts));
-    const bool pairs = of.strips_of_step() == 2 && of.words_of_send(store) == 4;
+    const bool pairs = of.strips_of_step() == 2 && of.words_of_send(store) == of.left_words();
     for (int part = 0; part < store.parts; part += pairs ? 2 : 1)
       send_strip(of, store, part, pairs);
     if (has_idle) text_.close();
@@ -301,9 +301,10 @@ class CountedNestText {
       text_.line("const int strip = {} + (unit_tile + tile) * {};", store.first_strip + part,
                  store.parts);
       const std::vector<std::string> words = words_of(of, store, part);
-      text_.line("const int at = ((row_tile * {} + strip{}) * 32 + lane) * 4{};", of.steps,
-                 of.strips_of_step() == 2 ? " / 2" : "",
-                 of.strips_of_step() == 2 ? " + strip % 2 * 2" : "");
+      const bool halves = of.strips_of_step() == 2;
+      text_.line("const int at = ((row_tile * {} + strip{}) * 32 + lane) * {}{};", of.steps,
+                 halves ? " / 2" : "", of.left_words(),
+                 halves ? fmt::format(" + strip % 2 * {}", rows_) : std::string());
       for (size_t i = 0; i < words.size(); ++i) text_.line("own[at + {}] = {};", i, words[i]);
       text_.close();
     }
@@ -322,11 +323,11 @@ class CountedNestText {
                                          ? std::string_view("__float_as_uint")
                                          : mma_form(of.factors).rounded;
     if (of.strips_of_step() == 2) {
-      for (int row = 0; row < 2; ++row)
+      for (int row = 0; row < rows_; ++row)
         words.push_back(fmt::format("{}({}, {})", rounded, value(row, 0), value(row, 1)));
     } else {
-      for (int i = 0; i < 4; ++i)
-        words.push_back(fmt::format("{}({})", rounded, value(i % 2, i / 2)));
+      for (int i = 0; i < of.left_words(); ++i)
+        words.push_back(fmt::format("{}({})", rounded, value(i % rows_, i / rows_)));
     }
     return words;
   }
@@ -337,14 +338,13 @@ class CountedNestText {
       for (std::string& word : words_of(of, store, part + 1)) words.push_back(std::move(word));
     }
     const std::string strip = part == 0 ? "strip" : fmt::format("(strip + {})", part);
+    const int bytes = of.left_bytes();
     const std::string place =
         of.strips_of_step() == 1
-            ? fmt::format("((row_tile * {} + {}) * 32 + lane) * 16", of.steps, strip)
-        : pair ? fmt::format("((row_tile * {} + {} / 2) * 32 + lane) * 16", of.steps, strip)
-               : fmt::format(
-                     "((row_tile * {0} + {1} / 2) * 32 + lane) * 16 + "
-                     "{1} % 2 * 8",
-                     of.steps, strip);
+            ? fmt::format("((row_tile * {} + {}) * 32 + lane) * {}", of.steps, strip, bytes)
+        : pair ? fmt::format("((row_tile * {} + {} / 2) * 32 + lane) * {}", of.steps, strip, bytes)
+               : fmt::format("((row_tile * {0} + {1} / 2) * 32 + lane) * {2} + {1} % 2 * {3}",
+                             of.steps, strip, bytes, bytes / 2);
     text_.line("send_{}(operand + (unsigned)({}), counter,", words.size(), place);
     for (size_t i = 0; i < words.size(); ++i)
       text_.line("       {}{}", words[i], i + 1 < words.size() ? "," : ");");
@@ -355,7 +355,7 @@ class CountedNestText {
   const CountedNest& nest_;
   const NestProgram& program_;
   const std::string& places_;
-  const int columns_;  ///< of a lane
+  const int rows_, columns_;  ///< of a lane
   NestBody body_;
   TextWriter text_{1};
   TextWriter after_{1};  ///< what it postpones
@@ -373,7 +373,7 @@ std::string counted_nest_text(const CountedLoop& loop, size_t nest, const NestPr
 
 void write_held_registers(TextWriter& text, const CountedLoop& loop) {
   const auto declare = [&](const std::string& name, const CountedNest& nest) {
-    text.line("float {}[2][{}] = {{}};", name, 2 * nest.tiles_of_warp);
+    text.line("float {}[{}][{}] = {{}};", name, loop.rows_of_lane, 2 * nest.tiles_of_warp);
   };
   for (const HeldStore& store : loop.held.stores) declare(held_name(store), loop.nests[store.nest]);
   for (const HeldLoad& load : loop.held.loads) {

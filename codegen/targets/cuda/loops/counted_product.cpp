@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/targets/cuda/loops/counted_product.h"
 
+#include <fmt/ranges.h>
+
 #include <utility>
+#include <vector>
 
 #include "codegen/targets/cuda/loops/counted_text.h"
 #include "codegen/targets/cuda/text/product_text.h"
@@ -12,12 +15,17 @@ namespace {
 /// Terms whose products are summed in one variable (product_text.h), by the instructions for them.
 int steps_of_piece(const CountedProduct& product) { return kPiece / product.terms_of_step; }
 
+/// The function that loads a lane's left fragment, or as many partial sums.
+std::string_view load_of(const CountedProduct& product) {
+  return product.left_words() == 4 ? "load_words" : "load_two_words";
+}
+
 }  // namespace
 
 template <typename Write>
 void CountedProductText::each_sum(int parts, int columns, const Write& write) {
   const std::pair<const char*, int> axes[] = {
-      {"at_part", parts}, {"at_row", 2}, {"at_column", columns}};
+      {"at_part", parts}, {"at_row", loop_.rows_of_lane}, {"at_column", columns}};
   for (const auto& [name, extent] : axes) {
     text_.line("#pragma unroll");
     text_.open("for (int {0} = 0; {0} < {1}; ++{0})", name, extent);
@@ -46,8 +54,9 @@ bool CountedProductText::scatters() const {
 std::string CountedProductText::inbox_place(size_t p, std::string_view from, std::string_view tile,
                                             std::string_view part) const {
   return fmt::format(
-      "inbox + (unsigned)(((((row_tile * {} + {}) * {} + {}) * {} + {}) * 32 + lane) * 16)",
-      loop_.blocks, from, nest_.unit_tiles, tile, program_.products[p].parts, part);
+      "inbox + (unsigned)(((((row_tile * {} + {}) * {} + {}) * {} + {}) * 32 + lane) * {})",
+      loop_.blocks, from, nest_.unit_tiles, tile, program_.products[p].parts, part,
+      product(p).left_bytes());
 }
 
 /// Multiplies the block's own terms by all columns, and sends each block the sums of its own.
@@ -89,12 +98,13 @@ void CountedProductText::scatter(size_t p) {
   text_.line("const int tile = {} + at;", unit_tile_text(of.lanes));
   text_.open("if (tile < {})", of.lanes.unit_tiles);
   for (int part = 0; part < program_.products[p].parts; ++part) {
+    std::vector<std::string> sums;
+    for (int i = 0; i < of.left_words(); ++i)
+      sums.push_back(fmt::format("partial_{}[{}][{}][at * 2 + {}]", p, part, i / 2, i % 2));
     text_.line("send_sums({},", inbox_place(p, "rank", fmt::format("tile % {}", nest_.unit_tiles),
                                             std::to_string(part)));
-    text_.line("          counter, (unsigned)(tile / {}), partial_{}[{}][0][at * 2],",
-               nest_.unit_tiles, p, part);
-    text_.line("          partial_{0}[{1}][0][at * 2 + 1], partial_{0}[{1}][1][at * 2],", p, part);
-    text_.line("          partial_{}[{}][1][at * 2 + 1]);", p, part);
+    text_.line("          counter, (unsigned)(tile / {}), {});", nest_.unit_tiles,
+               fmt::join(sums, ", "));
   }
   for (int i = 0; i < 3; ++i) text_.close();
 }
@@ -112,10 +122,10 @@ void CountedProductText::take_scattered(size_t p) {
   text_.open("if (unit_tile + tile < {})", nest_.unit_tiles);
   text_.line("#pragma unroll");
   text_.open("for (int from = 0; from < {}; ++from)", loop_.blocks);
-  text_.line("unsigned words[4];");
-  text_.line("load_words(words, {});", inbox_place(p, "from", "unit_tile + tile", "at_part"));
+  text_.line("unsigned words[{}];", of.left_words());
+  text_.line("{}(words, {});", load_of(of), inbox_place(p, "from", "unit_tile + tile", "at_part"));
   text_.line("#pragma unroll");
-  text_.open("for (int word = 0; word < 4; ++word)");
+  text_.open("for (int word = 0; word < {}; ++word)", of.left_words());
   text_.line("sums_{0}[at_part][word / 2][tile * 2 + word % 2] =", p);
   text_.line(
       "    sums_{0}[at_part][word / 2][tile * 2 + word % 2] + "
@@ -182,9 +192,9 @@ void CountedProductText::step(size_t p, int begin, const std::string& sums) {
   text_.line("const int step = {}at;", first_step_text(of));
   const bool is_partial = of.steps_of_warp * of.lanes.splits() > of.steps;
   if (is_partial) text_.open("if (step < {})", of.steps);
-  text_.line("unsigned left[4];");
-  text_.line("load_words(left, operand + (unsigned)((row_tile * {} + step) * 32 + lane) * 16u);",
-             of.steps);
+  text_.line("unsigned left[{}];", of.left_words());
+  text_.line("{}(left, operand + (unsigned)((row_tile * {} + step) * 32 + lane) * {}u);",
+             load_of(of), of.steps, of.left_bytes());
   const int words = of.loads_of_step() * 4;
   if (!in_registers) {
     text_.line("unsigned right[{}];", words);
@@ -197,7 +207,7 @@ void CountedProductText::step(size_t p, int begin, const std::string& sums) {
     text_.close();
   }
   const bool split = factors == Factors::split_tf32;
-  if (split) split_words("left", "left", "4");
+  if (split) split_words("left", "left", std::to_string(of.left_words()));
   const std::string right =
       in_registers ? fmt::format("weights_{}[at]", of.name()) : std::string("right");
   const int tiles = of.lanes.tiles_of_warp;
@@ -244,7 +254,11 @@ void CountedProductText::instruction(Factors factors, const std::string& sums,
              sums);
   text_.line("      \"+f\"({0}[at_part][1][at_column]), \"+f\"({0}[at_part][1][at_column + 1])",
              sums);
-  text_.line("    : \"r\"({0}[0]), \"r\"({0}[1]), \"r\"({0}[2]), \"r\"({0}[3]),", left);
+  // Rows that a tile of eight does not have are zeros.
+  if (loop_.rows_of_lane == 1)
+    text_.line("    : \"r\"({0}[0]), \"r\"(0u), \"r\"({0}[1]), \"r\"(0u),", left);
+  else
+    text_.line("    : \"r\"({0}[0]), \"r\"({0}[1]), \"r\"({0}[2]), \"r\"({0}[3]),", left);
   text_.line("      \"r\"({}), \"r\"({}));", first, second);
 }
 
@@ -252,12 +266,12 @@ void CountedProductText::instruction(Factors factors, const std::string& sums,
 /// They alternate between two places: who writes there has met who read there last.
 std::string CountedProductText::handed_place(size_t p, std::string_view split) const {
   const CountedProduct& of = product(p);
-  const int of_warp = of.words_of_step / 2 * 4;
+  const int of_warp = of.words_of_step * loop_.rows_of_lane;
   return fmt::format(
-      "shared[{5} + (({6} % 2 * {0} + {1} * {2} + warp % {2}) * {3} + (at_part * 2 + "
+      "shared[{5} + (({6} % 2 * {0} + {1} * {2} + warp % {2}) * {3} + (at_part * {7} + "
       "at_row) * {4} + at_column) * 32 + lane]",
       kCountedWarps, split, nest_.warps, of_warp, columns_, of.sums_at,
-      loop_.row_tiles % 2 == 0 ? "row_tile" : "(iteration + row_tile)");
+      loop_.row_tiles % 2 == 0 ? "row_tile" : "(iteration + row_tile)", loop_.rows_of_lane);
 }
 
 void CountedProductText::hand_over() {

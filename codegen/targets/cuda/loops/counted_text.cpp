@@ -57,15 +57,25 @@ __device__ __forceinline__ void await_bytes(unsigned counter, unsigned parity, u
 
 )";
 
+/// For tiles of eight rows.
+constexpr std::string_view kLoadTwoWords =
+    R"(__device__ __forceinline__ void load_two_words(unsigned* words, unsigned address) {
+  asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];"
+               : "=r"(words[0]), "=r"(words[1]) : "r"(address));
+}
+
+)";
+
 /// {0}: words that a lane sends; {1}: their parameters; {2}: their places in the instruction;
-/// {3}: they as operands; {4}: the place behind them; {5}: blocks of a cluster.
+/// {3}: they as operands; {4}: the place behind them; {5}: blocks of a cluster; {6}: the suffix of
+/// the instruction for so many.
 constexpr const char* kSend =
     R"(// Writes words into the shared memory of all blocks, where an mbarrier counts them.
 __device__ __forceinline__ void send_{0}(unsigned address, unsigned counter, {1}) {{
   #pragma unroll
   for (unsigned rank = 0u; rank < {5}u; ++rank) {{
-    asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v{0}.b32 "
-                 "[%0], {{{2}}}, [%{4}];"
+    asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes{6}.b32 "
+                 "[%0], {2}, [%{4}];"
                  : : "r"(peer_address(address, rank)), {3},
                      "r"(peer_address(counter, rank)) : "memory");
   }}
@@ -80,12 +90,25 @@ std::string send_text(int words, int blocks) {
     places.push_back(fmt::format("%{}", word + 1));
     operands.push_back(fmt::format("\"r\"(word_{})", word));
   }
-  return fmt::format(kSend, words, fmt::join(parameters, ", "), fmt::join(places, ", "),
-                     fmt::join(operands, ", "), words + 1, blocks);
+  const std::string all = fmt::format("{}", fmt::join(places, ", "));
+  return fmt::format(kSend, words, fmt::join(parameters, ", "),
+                     words == 1 ? all : fmt::format("{{{}}}", all), fmt::join(operands, ", "),
+                     words + 1, blocks, words == 1 ? std::string() : fmt::format(".v{}", words));
 }
 
-/// The device function that sends a lane's partial sums to one block.
-constexpr std::string_view kSendSums =
+/// The device function that sends a lane's partial sums of a row to one block, and that for two
+/// rows.
+constexpr std::string_view kSendSums[] = {
+    R"(// Writes two sums into the shared memory of a block, whose mbarrier counts them.
+__device__ __forceinline__ void send_sums(unsigned address, unsigned counter, unsigned rank,
+                                          float first, float second) {
+  asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.b32 "
+               "[%0], {%1, %2}, [%3];"
+               : : "r"(peer_address(address, rank)), "r"(__float_as_uint(first)),
+                   "r"(__float_as_uint(second)), "r"(peer_address(counter, rank)) : "memory");
+}
+
+)",
     R"(// Writes four sums into the shared memory of a block, whose mbarrier counts them.
 __device__ __forceinline__ void send_sums(unsigned address, unsigned counter, unsigned rank,
                                           float first, float second, float third, float fourth) {
@@ -96,7 +119,7 @@ __device__ __forceinline__ void send_sums(unsigned address, unsigned counter, un
                    "r"(__float_as_uint(fourth)), "r"(peer_address(counter, rank)) : "memory");
 }
 
-)";
+)"};
 
 /// The device function term_of_N as text.
 void write_term_of(TextWriter& text, const CountedLoop& loop, const CountedProduct& product) {
@@ -203,8 +226,10 @@ std::string counted_functions(const CountedLoop& loop) {
     write_term_of(terms, loop, product);
   }
   std::string text(kFunctions);
+  if (loop.rows_of_lane == 1) text += kLoadTwoWords;
   for (const int words : sends) text += send_text(words, loop.blocks);
-  if (std::ranges::any_of(loop.products, &CountedProduct::scatters)) text += kSendSums;
+  if (std::ranges::any_of(loop.products, &CountedProduct::scatters))
+    text += kSendSums[loop.rows_of_lane - 1];
   return text + terms.text();
 }
 
@@ -237,6 +262,12 @@ void write_counted_beginning(TextWriter& text, const CountedLoop& loop) {
 
 namespace {
 
+/// The condition under which a warp has right fragments, behind others; empty: always.
+std::string when_busy(const CountedProduct& product) {
+  return product.busy_warps() == kCountedWarps ? std::string()
+                                               : fmt::format(" && warp < {}", product.busy_warps());
+}
+
 /// Writes the right fragments of steps `begin` to `end` of a warp into shared memory, `ready`, as
 /// lanes load them.
 void write_ready_fragments(TextWriter& text, const CountedLoop& loop, const CountedProduct& product,
@@ -262,7 +293,7 @@ void write_ready_fragments(TextWriter& text, const CountedLoop& loop, const Coun
                        fmt::format("{}[{}]", body.name_of(ParameterKind::right, p), index));
   };
   write_word(text, product, of.factors, "const unsigned packed", "column_there", number);
-  text.line("if (at < end)");
+  text.line("if (at < end{})", when_busy(product));
   text.line(
       "  ready[(((warp * (end - begin) + at - begin) * {} + word / 4) * 32 + lane) * 4 + word % 4] "
       "= {};",
@@ -276,7 +307,7 @@ void write_ready_fragments(TextWriter& text, const CountedLoop& loop, const Coun
 /// Takes the steps of a turn of write_right_fragments() to registers.
 void write_registers(TextWriter& text, const CountedProduct& product, int turn, int first,
                      int count) {
-  text.open("if (turn == {})", turn);
+  text.open("if (turn == {}{})", turn, when_busy(product));
   text.line("#pragma unroll");
   text.open("for (int word = 0; word < {}; ++word)", product.words_of_step);
   text.line("#pragma unroll");
@@ -328,12 +359,16 @@ void write_left_fragments(TextWriter& text, const CountedProduct& product,
     return text.close();
   }
   const NestBody body(program, parameters);
-  text.open("for (int at = threadIdx.x; at < {}; at += 256)", product.operand_words);
-  // A lane's words: rows g and g + 8 of one strip or term, then of the next.
-  text.line("const int half = at % 4 / 2, step = at / 128 % {};", product.steps);
-  text.line("const long long wanted = row_begin + at / {} * {} + at % 2 * 8 + at / 16 % 8;",
-            128 * product.steps, kTileRows);
-  text.line("const int in_group = at / 4 % 4;");
+  text.line("#pragma unroll {}", kLeftFilledTogether);
+  text.open("for (int turn = 0; turn < {}; ++turn)", product.left_turns());
+  text.line("const int at = turn * {} + (int)threadIdx.x;", 32 * kCountedWarps);
+  // A lane's words: its rows, g and perhaps g + 8, of one strip or term, then of the next.
+  const int rows = product.rows_of_lane, words = product.left_words();
+  text.line("const int half = at % {} / {}, step = at / {} % {};", words, rows, 32 * words,
+            product.steps);
+  text.line("const long long wanted = row_begin + at / {} * {} + at % {} * 8 + at / {} % 8;",
+            32 * words * product.steps, 8 * rows, rows, 4 * words);
+  text.line("const int in_group = at / {} % 4;", words);
   text.line("const bool row_there = wanted < row_end;");
   text.line("const long long row = row_there ? wanted : 0;");
   const auto number = [&](std::string_view term) {
@@ -342,8 +377,11 @@ void write_left_fragments(TextWriter& text, const CountedProduct& product,
         body.name_of(ParameterKind::left_row, p), term, body.name_of(ParameterKind::left_k, p));
     return loaded_text(of.left, element);
   };
-  write_word(text, product, of.factors, "copies[at]", "row_there", number);
+  write_word(text, product, of.factors, "const unsigned packed", "row_there", number);
+  text.open("if (at < {})", product.operand_words);
+  text.line("copies[at] = packed;");
   text.line("copies[at + {}] = 0u;", product.operand_words);
+  text.close();
   text.close();
 }
 

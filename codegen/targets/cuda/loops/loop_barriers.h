@@ -9,14 +9,26 @@
 
 namespace graphc::core::cuda {
 
-/// A loop, its position, and the nests of its body that are not empty.
+/// Bytes from a group of rows to the next (loop_groups.h), of each operand of a nest and of both
+/// sides of each product; of an iota, what its index grows by. 0: all groups have the same.
+struct GroupStrides {
+  std::vector<int64_t> operands, left, right;
+};
+
+/// A loop, its position, and the nests of its body that are not empty. With `groups`, the nests are
+/// those of the first of several groups of rows, whose matrices differ and which share nothing.
 struct LoopNests {
   const Plan* plan = nullptr;
   const LoopCall* loop = nullptr;
   Position position;  ///< of the loops around it
   int depth = 0;      ///< number of loops around it
   std::vector<const NestCall*> nests;
+  int64_t groups = 1;
+  std::vector<GroupStrides> group_strides = {};  ///< by nest; empty where there is one group
+  bool private_rows_of_group = false;            ///< of each of several groups
 
+  /// Whether no access joins two rows, of a group where there are several.
+  bool has_private_rows() const { return groups > 1 ? private_rows_of_group : loop->private_rows; }
   const NestProgram& program(size_t nest) const {
     return plan->programs[size_t(nests[nest]->program)];
   }

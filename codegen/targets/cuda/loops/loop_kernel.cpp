@@ -5,12 +5,13 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
 #include <utility>
 
 #include "codegen/targets/cuda/loops/barrier_text.h"
 #include "codegen/targets/cuda/loops/counted_text.h"
 #include "codegen/targets/cuda/loops/loop_contents.h"
+#include "codegen/targets/cuda/loops/loop_groups.h"
+#include "codegen/targets/cuda/loops/loop_parameters.h"
 #include "codegen/targets/cuda/loops/owned_ranges.h"
 #include "codegen/targets/cuda/text/scalar_text.h"
 #include "ir/error.h"
@@ -35,6 +36,7 @@ class LoopText {
   bool collect(const Gpu& gpu, std::optional<Placement> wanted) {
     if (loop_.steps < 2) return false;
     int64_t shared = 0;
+    std::vector<Grid> grids;
     for (const Record& record : loop_.body) {
       const auto* call = std::get_if<NestCall>(&record.call);
       if (call == nullptr) return false;
@@ -43,21 +45,27 @@ class LoopText {
       if (std::ranges::find(grid.blocks, 0u) != grid.blocks.end()) continue;
       if (grid.threads[0] * grid.threads[1] != kLoopThreads) return false;
       shared += internal::shared_bytes(program, streamed_form_of(*call));
-      nests_.push_back({call, &program, parameters_of(plan_, *call, names_), grid});
+      grids.push_back(grid);
       calls_.nests.push_back(call);
     }
-    if (nests_.empty()) return false;
-    placement_ = place_loop(calls_, gpu, wanted);
+    if (grids.empty()) return false;
+    groups_ = groups_of(calls_);
+    placement_ = place_loop(groups_ ? groups_->nests : calls_, gpu, wanted);
+    if (groups_ && !is_streamed()) calls_ = groups_->nests;
+    for (size_t i = 0; i < grids.size(); ++i) {
+      const NestCall& call = *calls_.nests[i];
+      nests_.push_back({&call, &calls_.program(i), parameters_of(plan_, call, names_), grids[i]});
+    }
     return (!is_streamed() || shared <= kSharedOfLoop) && arrivals_fit();
   }
 
   LoopKernel write(std::string_view name) {
     TextWriter steps(1);
     if (placement_.has_memory_barrier()) {
-      add_fixed("unsigned*", "arrived", {KernelArgument::Kind::arrived, 0, {}});
-      add_fixed("unsigned*", "stuck", {KernelArgument::Kind::stuck, 0, {}});
-      add_fixed("unsigned", "loop_number", {KernelArgument::Kind::loop, 0, {}});
-      add_fixed("unsigned", "patience", {KernelArgument::Kind::patience, 0, {}});
+      parameters_.add("unsigned*", "arrived", {KernelArgument::Kind::arrived, 0, {}});
+      parameters_.add("unsigned*", "stuck", {KernelArgument::Kind::stuck, 0, {}});
+      parameters_.add("unsigned", "loop_number", {KernelArgument::Kind::loop, 0, {}});
+      parameters_.add("unsigned", "patience", {KernelArgument::Kind::patience, 0, {}});
       steps.line("unsigned barriers = 0u;");
     }
     add_number("steps", loop_.steps);
@@ -78,7 +86,8 @@ class LoopText {
     for (const ResidentMatrix& matrix : placement_.resident)
       add_number(placement_.nests[matrix.nest].form.resident_name(matrix.product) + "_at",
                  matrix.offset);
-    if (!is_streamed()) LoopContents(placement_, *ranges_, nests_, bases_).write(before_);
+    if (!is_streamed())
+      LoopContents(placement_, *ranges_, nests_, parameters_.bases()).write(before_);
     before_.lines(beginnings_.text());
     if (!placement_.exchanged.empty() || is_counted()) {
       before_.line("cluster_barrier();");
@@ -94,6 +103,7 @@ class LoopText {
   bool is_streamed() const { return placement_.placement == Placement::streamed; }
   bool is_in_clusters() const { return placement_.placement == Placement::cluster; }
   bool is_counted() const { return placement_.counted != nullptr; }
+  bool has_groups() const { return placement_.groups > 1; }
 
   LoopKernel finish(std::string_view name, const std::string& text) {
     LoopKernel kernel;
@@ -110,9 +120,9 @@ class LoopText {
         (is_counted() ? internal::counted_functions(*placement_.counted) : std::string()) +
         fmt::format("// {}, all steps. {}.\n", in_comment(loop_.name), placement_.comment()) +
         fmt::format("extern \"C\" __global__ void __launch_bounds__({}, 1) {}({}) {{\n",
-                    kLoopThreads, name, fmt::join(listed_, ",")) +
+                    kLoopThreads, name, fmt::join(parameters_.listed(), ",")) +
         text + "}\n";
-    kernel.arguments = std::move(arguments_);
+    kernel.arguments = parameters_.take_arguments();
     kernel.threads = kLoopThreads;
     kernel.blocks = is_streamed() ? most_blocks() : unsigned(placement_.blocks());
     kernel.placement = std::move(placement_);
@@ -127,16 +137,7 @@ class LoopText {
     return loop_.steps <= std::numeric_limits<uint32_t>::max() / (int64_t(nests_.size()) * blocks);
   }
 
-  void add_fixed(std::string_view type, const std::string& name, LaunchValue argument) {
-    listed_.push_back(fmt::format("\n    {} {}", type, name));
-    arguments_.push_back(argument);
-  }
-  void add_number(const std::string& name, int64_t number) {
-    add_fixed("long long", name, {KernelArgument::Kind::number, number, {}});
-  }
-  void add_place(std::string_view type, const std::string& name, const BufferPlace& place) {
-    add_fixed(type, name, {KernelArgument::Kind::address, 0, place});
-  }
+  void add_number(const std::string& name, int64_t number) { parameters_.add_number(name, number); }
 
   unsigned most_blocks() const {
     int64_t most = 1;
@@ -149,7 +150,13 @@ class LoopText {
   /// Before the steps: computes the block's position and declares its shared memory.
   void own_blocks() {
     add_number("column_groups", placement_.column_groups);
-    before_.line("const long long row_group = blockIdx.x / column_groups;");
+    if (has_groups()) {
+      add_number("row_groups", placement_.row_groups);
+      before_.line("const long long matrix_group = blockIdx.x / column_groups / row_groups;");
+      before_.line("const long long row_group = blockIdx.x / column_groups % row_groups;");
+    } else {
+      before_.line("const long long row_group = blockIdx.x / column_groups;");
+    }
     before_.line("const long long column_group = blockIdx.x % column_groups;");
     if (placement_.shared_bytes == 0) return;
     const bool has_staging =
@@ -212,7 +219,7 @@ class LoopText {
       for (; open_nests_ > 0; --open_nests_) text.close();
       return;
     }
-    for (const Parameter& parameter : nest.parameters) bind(text, parameter, i);
+    for (const Parameter& parameter : nest.parameters) parameters_.bind(text, parameter, i);
     if (is_streamed()) {
       share_out(text, i);
     } else {
@@ -230,7 +237,7 @@ class LoopText {
     const CountedLoop& loop = *placement_.counted;
     TextWriter places(1), bound(1);
     places.line("const long long step = {};", step_text_);
-    for (const Parameter& parameter : nest.parameters) bind(bound, parameter, i);
+    for (const Parameter& parameter : nest.parameters) parameters_.bind(bound, parameter, i);
     places.lines(bound.text());
     text.lines(bound.text());
     ranges_->bring(text, i);
@@ -250,9 +257,11 @@ class LoopText {
     if (is_in_clusters()) return text.line("cluster_barrier();");
     text.line("barriers = barriers + 1u;");
     const std::string who =
-        is_streamed() ? "arrived, barriers * gridDim.x"
-                      : fmt::format("arrived + row_group * {}, barriers * (unsigned)column_groups",
-                                    kBarrierWords);
+        is_streamed()
+            ? "arrived, barriers * gridDim.x"
+            : fmt::format("arrived + {} * {}, barriers * (unsigned)column_groups",
+                          has_groups() ? "(matrix_group * row_groups + row_group)" : "row_group",
+                          kBarrierWords);
     text.line("if (!block_barrier({}, stuck, loop_number, patience)) return;", who);
   }
 
@@ -287,98 +296,20 @@ class LoopText {
     text.close();
   }
 
-  /// Brings a parameter of the nest into scope, with its value in this step.
-  void bind(TextWriter& text, const Parameter& parameter, size_t i) {
-    const Address* address = address_for(parameter, plan_, *nests_[i].call);
-    if (address != nullptr) return bind_address(text, parameter, *address, i);
-    const int64_t number = number_for(parameter, plan_, *nests_[i].call);
-    switch (parameter.kind) {
-      case ParameterKind::rows:
-      case ParameterKind::columns:
-        if (!is_streamed()) return;
-        return add_number(fmt::format("{}_of_{}", parameter.name, i), number);
-      case ParameterKind::extent: {
-        const std::string name = fmt::format("{}_of_{}", parameter.name, i);
-        add_number(name, number);
-        return text.line("const long long {} = {};", parameter.name, name);
-      }
-      default:
-        add_fixed(is_index(parameter) ? placement_.counted->index_type : parameter.type,
-                  parameter.name, {KernelArgument::Kind::number, number, {}});
-    }
-  }
-
-  /// Whether it is a stride of an operand's elements in a step of a counted loop.
-  bool is_index(const Parameter& parameter) const {
-    return is_counted() &&
-           (parameter.kind == ParameterKind::row || parameter.kind == ParameterKind::part ||
-            parameter.kind == ParameterKind::column);
-  }
-
-  /// Whether it is a matrix that is in shared memory during the steps.
-  bool is_resident(const Parameter& parameter, size_t i) const {
-    return !is_streamed() && parameter.kind == ParameterKind::right &&
-           placement_.nests[i].form.resident[size_t(parameter.index)];
-  }
-
-  bool is_exchanged(const Parameter& parameter, size_t i) const {
-    return !is_streamed() && parameter.kind == ParameterKind::left &&
-           placement_.nests[i].form.exchanged[size_t(parameter.index)];
-  }
-
-  /// The place of an address in the first step.
-  BufferPlace first_place(const Address& address) const {
-    Position position = calls_.position;
-    position.resize(std::max(position.size(), size_t(calls_.depth) + 1));
-    position[size_t(calls_.depth)] = position_in(loop_, 0);
-    return resolve(address, position);
-  }
-
-  void bind_address(TextWriter& text, const Parameter& parameter, const Address& address,
-                    size_t i) {
-    const DType dtype = dtype_of(parameter, *nests_[i].program);
-    if (is_exchanged(parameter, i))
-      return add_place(parameter.type, parameter.name, first_place(address));
-    const MovingPlace place = moving_place(address, calls_);
-    const std::string& name = parameter.name;
-    const std::string base = names_.make(name + "_base");
-    bases_[name] = base;
-    add_place(parameter.type, base, place.base);
-    if (is_resident(parameter, i)) return;
-    std::string here = base;
-    if (place.step != 0) {
-      const std::string step = names_.make(name + "_step");
-      add_number(step, place.step / size_of(dtype));
-      here += " + step * " + step;
-    }
-    if (place.slot != 0) {
-      const std::string slot = names_.make(name + "_slot");
-      add_number(slot, place.slot / size_of(dtype));
-      here += " + iteration % 2 * " + slot;
-    }
-    if (place.first) {
-      const std::string first = names_.make(name + "_first");
-      add_place(parameter.type, first, *place.first);
-      here = fmt::format("iteration == 0 ? {} : {}", first, here);
-    }
-    text.line("{} {} = {};", parameter.type, name, here);
-  }
-
   const Plan& plan_;
   const LoopCall& loop_;
   const char* const step_text_ = loop_.reverse ? "steps - 1 - iteration" : "iteration";
   LoopNests calls_;
+  std::optional<LoopGroups> groups_;
   LoopPlacement placement_;
   Names names_;
   std::vector<LoopNest> nests_;
-  std::map<std::string, std::string> bases_;  ///< by pointer, the parameter it comes from
   std::optional<OwnedRanges> ranges_;
   std::string postponed_;     ///< of the nest before, in a counted loop
   int open_nests_ = 0;        ///< nests before whose text is not closed yet
   TextWriter before_{1};      ///< code before the steps
   TextWriter beginnings_{1};  ///< of it, what fills registers of counted loops
-  std::vector<std::string> listed_;
-  std::vector<LaunchValue> arguments_;
+  LoopParameters parameters_{calls_, placement_, names_, before_};
 };
 
 }  // namespace

@@ -15,7 +15,8 @@
 namespace graphc::core::cuda {
 namespace {
 
-/// Cluster sizes: those that every device with clusters supports, and one that many support.
+/// Cluster sizes: those that every device with clusters supports, and one that many support, as
+/// they do those between.
 constexpr int64_t kClusters[] = {2, 4, 8};
 constexpr int64_t kLargeCluster = 16;
 /// Longer bodies are put into clusters only on request: their addresses need more registers than
@@ -43,7 +44,9 @@ class Candidates {
       add_groups(Placement::grid, (columns_ + of_block - 1) / of_block);
     const bool is_wanted = wanted == Placement::cluster;
     for (const int64_t blocks : kClusters) {
-      if (is_wanted || nests_.nests.size() <= kNestsOfCluster) add_clusters(blocks);
+      if (!is_wanted && nests_.nests.size() > kNestsOfCluster) continue;
+      add_clusters(blocks);
+      add_fewer_blocks(blocks);
     }
     if (is_wanted) want_cluster();
     if (!wanted) add_large_clusters();
@@ -58,7 +61,7 @@ class Candidates {
 
   /// Adds candidates with one group of rows or more, as many as run at the same time.
   void add_groups(Placement kind, int64_t column_groups) {
-    for (int64_t row_groups = 1; row_groups * column_groups <= gpu_.multiprocessors;
+    for (int64_t row_groups = 1; nests_.groups * row_groups * column_groups <= gpu_.multiprocessors;
          row_groups *= 2) {
       add(kind, row_groups, column_groups);
       if (!private_rows_ || row_groups >= rows_) break;
@@ -73,8 +76,8 @@ class Candidates {
     is_clusterable_ = true;
     add_groups(Placement::cluster, blocks);
     // As many as run at a time, which may be no power of two.
-    const int64_t most = std::min(gpu_.clusters_at_a_time(blocks), rows_);
-    if (private_rows_ && !std::has_single_bit(uint64_t(most)))
+    const int64_t most = std::min(gpu_.clusters_at_a_time(blocks) / nests_.groups, rows_);
+    if (private_rows_ && most > 0 && !std::has_single_bit(uint64_t(most)))
       add(Placement::cluster, most, blocks);
   }
 
@@ -84,8 +87,23 @@ class Candidates {
     const bool runs_some = gpu_.clusters[size_t(std::countr_zero(uint64_t{kLargeCluster}))] > 0;
     if (!runs_some || nests_.nests.size() > kNestsOfCluster) return;
     add_clusters(kLargeCluster);
-    std::erase_if(found_, [](const LoopPlacement& each) {
-      return each.cluster() == kLargeCluster && each.counted == nullptr;
+    keep_counted(kLargeCluster);
+    add_fewer_blocks(kLargeCluster);
+  }
+
+  /// Adds clusters of the fewest blocks that own no more unit tiles each than these do: 14 for 16
+  /// of 650 columns. Only where exchanges are counted, since these are of unit tiles.
+  void add_fewer_blocks(int64_t blocks) {
+    const auto quotient = [](int64_t count, int64_t of) { return (count + of - 1) / of; };
+    const int64_t fewest = quotient(columns_, quotient(columns_, blocks * kUnits) * kUnits);
+    if (fewest <= blocks / 2 || fewest == blocks) return;
+    add_clusters(fewest);
+    keep_counted(fewest);
+  }
+
+  void keep_counted(int64_t blocks) {
+    std::erase_if(found_, [&](const LoopPlacement& each) {
+      return each.cluster() == blocks && each.counted == nullptr;
     });
   }
 
@@ -176,15 +194,17 @@ std::string LoopPlacement::describe(const LoopNests& loop) const {
     return fmt::format("{} x {} blocks own rows x parts, with {} x {} of a matrix in registers",
                        row_groups, column_groups, matrix.first, matrix.second);
   std::set<std::string> names;
-  if (counted != nullptr) return text_of_clusters() + describe_counted(loop);
+  const std::string for_each =
+      groups == 1 ? std::string() : fmt::format("for each of {} groups of rows: ", groups);
+  if (counted != nullptr) return for_each + text_of_clusters() + describe_counted(loop);
   for (const ResidentMatrix& resident_matrix : resident) {
     const Address& b = loop.nests[resident_matrix.nest]->products[resident_matrix.product].b;
     names.insert(loop.plan->buffers[size_t(b.buffer)].name);
   }
   std::string text =
-      placement == Placement::cluster
-          ? text_of_clusters()
-          : fmt::format("{} x {} blocks own rows x columns", row_groups, column_groups);
+      for_each + (placement == Placement::cluster ? text_of_clusters()
+                                                  : fmt::format("{} x {} blocks own rows x columns",
+                                                                row_groups, column_groups));
   if (!resident.empty())
     text += fmt::format("; {} in shared memory ({} bytes a block)", fmt::join(names, ", "),
                         shared_bytes);

@@ -61,7 +61,8 @@ struct NestShare {
 
 struct LoopPlacement {
   Placement placement = Placement::streamed;
-  int64_t row_groups = 1;     ///< groups of blocks; each divides the columns of its rows
+  int64_t groups = 1;      ///< of rows, with blocks and matrices of their own (loop_groups.h)
+  int64_t row_groups = 1;  ///< of blocks, for each of those; each divides the columns of its rows
   int64_t column_groups = 1;  ///< blocks per group
   std::vector<NestShare> nests;
   std::vector<bool> barrier_after;  ///< by nest
@@ -78,7 +79,7 @@ struct LoopPlacement {
   double step_bytes = 0;     ///< that a step loads and stores (Placement::rows)
   std::pair<int64_t, int64_t> matrix;  ///< extents of what a row carries (Placement::rows)
 
-  int64_t blocks() const { return row_groups * column_groups; }
+  int64_t blocks() const { return groups * row_groups * column_groups; }
   int64_t rows_of_block(int64_t rows) const { return (rows + row_groups - 1) / row_groups; }
   bool meets() const;
   /// Whether its barriers are words of memory, so that all blocks must run at the same time.

@@ -46,7 +46,7 @@ bool Placer::possible() const {
 }
 
 bool Placer::rows_are_private() const {
-  if (!nests_.loop->private_rows) return false;
+  if (!nests_.has_private_rows()) return false;
   for (size_t i = 0; i < nests_.nests.size(); ++i) {
     if (nests_.program(i).kind == NestKind::column_wise) return false;
   }
@@ -57,6 +57,7 @@ std::optional<LoopPlacement> Placer::place(Placement kind, int64_t row_groups,
                                            int64_t column_groups) const {
   LoopPlacement p;
   p.placement = kind;
+  p.groups = nests_.groups;
   p.row_groups = row_groups;
   p.column_groups = column_groups;
   std::vector<Owner> owners;
@@ -88,7 +89,8 @@ double Placer::streamed_us() const {
     if (program.kind != NestKind::tiles) continue;
     const NestForm form = streamed_form_of(call);
     const ProductTile tile = product_tile(program, form);
-    const int64_t tiles = rounded_up(call.rows, tile.block_rows()) / tile.block_rows() *
+    const int64_t tiles = nests_.groups * rounded_up(call.rows, tile.block_rows()) /
+                          tile.block_rows() *
                           (rounded_up(call.unit, tile.block_columns()) / tile.block_columns());
     const double waves = double(rounded_up(tiles, gpu_.multiprocessors) / gpu_.multiprocessors);
     for (size_t p = 0; p < call.products.size(); ++p)
@@ -107,6 +109,9 @@ NestShare Placer::share_of(size_t i, const LoopPlacement& p) const {
   share.form.resident.resize(call.products.size());
   share.form.exchanged.resize(call.products.size());
   share.columns_of_block = (call.unit + p.column_groups - 1) / p.column_groups;
+  // Such a number of blocks is that of whole unit tiles.
+  if (p.placement == Placement::cluster && !std::has_single_bit(uint64_t(p.column_groups)))
+    share.columns_of_block = rounded_up(share.columns_of_block, kUnits);
   const bool along_row = program.kind == NestKind::row_wise &&
                          std::ranges::any_of(program.body, [](const NestInstruction& in) {
                            return in.kind == NestOp::reduce;

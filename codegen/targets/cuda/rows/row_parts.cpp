@@ -15,7 +15,7 @@ namespace {
 constexpr int kSumThreads = 256;
 constexpr int64_t kMostSumBlocks = 1024;
 /// Where one value's shares end and the next one's begin.
-constexpr int64_t kAlignment = 256;
+constexpr int64_t kShareAlignment = 256;
 
 bool is_stored_in_shares(const RowLoop& loop, const RowThreads& threads, size_t v) {
   return loop.values[v].is_stored && threads.division.in_shares(v);
@@ -69,7 +69,7 @@ Shares shares_of(const LoopNests& nests, const RowLoop& loop, const RowThreads& 
     if (!is_stored_in_shares(loop, threads, i)) continue;
     const RowValue& value = loop.values[i];
     found.dtype = value.place.dtype == DType::bf16 ? DType::f32 : value.place.dtype;
-    found.offset = (end + kAlignment - 1) / kAlignment * kAlignment;
+    found.offset = (end + kShareAlignment - 1) / kShareAlignment * kShareAlignment;
     found.steps = value.place.is_of_last() ? 1 : nests.loop->steps;
     found.elements = value.spread == Spread::number   ? 1
                      : value.spread == Spread::by_row ? loop.rows
