@@ -236,12 +236,15 @@ TEST(LoopPlacement, NoMoreBlocksMeetThanTheGpuHas) {
          {std::optional<Placement>(), std::optional(Placement::grid),
           std::optional(Placement::cluster), std::optional(Placement::block)}) {
       // A cluster holds all matrices, or is refused.
-      const Plan plan = plan_of(lstm(20, placement == Placement::cluster ? 40 : 300));
-      for (const cuda::Launch& launch : cuda::make_launches(plan, gpu, placement).step) {
-        EXPECT_EQ(launch.grid.blocks[0] % launch.cluster, 0u);
-        if ((launch.barrier_groups == 0 && launch.cluster == 1) || launch.any_blocks) continue;
-        EXPECT_LE(launch.grid.blocks[0], unsigned(multiprocessors));
-        EXPECT_LE(launch.shared_bytes, size_t(gpu.shared_bytes));
+      for (const GraphPtr& graph :
+           {lstm(20, placement == Placement::cluster ? 40 : 300), cell_with_heads(3, 20, 40)}) {
+        const Plan plan = plan_of(graph);
+        for (const cuda::Launch& launch : cuda::make_launches(plan, gpu, placement).step) {
+          EXPECT_EQ(launch.grid.blocks[0] % launch.cluster, 0u);
+          if ((launch.barrier_groups == 0 && launch.cluster == 1) || launch.any_blocks) continue;
+          EXPECT_LE(launch.grid.blocks[0], unsigned(multiprocessors));
+          EXPECT_LE(launch.shared_bytes, size_t(gpu.shared_bytes));
+        }
       }
     }
   }

@@ -71,8 +71,8 @@ class Candidates {
   /// Adds clusters of this size, unless half as many blocks have the same number of columns each.
   void add_clusters(int64_t blocks) {
     const auto share = [&](int64_t of) { return (columns_ + of - 1) / of; };
-    if (!gpu_.has_clusters() || blocks > gpu_.multiprocessors || share(blocks) == share(blocks / 2))
-      return;
+    const bool has_room = nests_.groups * blocks <= gpu_.multiprocessors;
+    if (!gpu_.has_clusters() || !has_room || share(blocks) == share(blocks / 2)) return;
     is_clusterable_ = true;
     add_groups(Placement::cluster, blocks);
     // As many as run at a time, which may be no power of two.
