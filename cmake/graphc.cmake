@@ -26,13 +26,6 @@ if(GRAPHC_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC documents that its sanitizers make this warning fire on correct code, std::regex included.
   target_compile_options(graphc_settings INTERFACE -Wno-maybe-uninitialized)
 endif()
-if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-  # Clang does not know the names of GCC's warnings, takes names of another source of a unit for
-  # shadowed ones, and warns of what std::stable_sort of GCC 12 calls. GCC compiles every source by
-  # itself in the other presets.
-  target_compile_options(graphc_settings INTERFACE
-    -Wno-unknown-warning-option -Wno-shadow -Wno-deprecated-declarations)
-endif()
 if(GRAPHC_SANITIZE STREQUAL "address")
   # What is left out stands at every access through a pointer and takes a third of the time to
   # compile. The address sanitizer sees such a pointer too once it is used, alignment apart; the
@@ -45,8 +38,6 @@ if(GRAPHC_SANITIZE STREQUAL "address")
     "$<${addresses}:-fsanitize=address>"
     "$<${checked}:-fsanitize=undefined>"
     "$<${checked}:-fno-sanitize=null,alignment,object-size,vptr,pointer-overflow>"
-    # Functions of libraries that are opened at run time have C's types, not ours.
-    "$<$<AND:$<CXX_COMPILER_ID:Clang>,${checked}>:-fno-sanitize=function>"
     "$<${checked}:-fno-sanitize-recover=undefined>")
   target_link_options(graphc_settings INTERFACE -fsanitize=address,undefined)
   # Four dozen programs are linked with the libraries' debug information: gold takes half the time,
@@ -100,11 +91,9 @@ set(graphc_precompiled
   <algorithm> <array> <cmath> <cstdint> <cstring> <deque> <exception> <filesystem> <functional>
   <map> <memory> <numeric> <optional> <set> <span> <sstream> <string> <string_view>
   <unordered_map> <utility> <variant> <vector>)
-if(CMAKE_CXX_COMPILER_ID MATCHES "^(GNU|Clang)$" AND NOT CMAKE_DISABLE_PRECOMPILE_HEADERS)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT CMAKE_DISABLE_PRECOMPILE_HEADERS)
   # ccache keeps what was compiled with them only so.
-  target_compile_options(graphc_settings INTERFACE
-    $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>
-    "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>")
+  target_compile_options(graphc_settings INTERFACE -fpch-preprocess)
   if(CMAKE_CXX_COMPILER_LAUNCHER MATCHES "ccache$" AND NOT DEFINED ENV{CCACHE_SLOPPINESS})
     set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
       CCACHE_SLOPPINESS=pch_defines,time_macros ${CMAKE_CXX_COMPILER_LAUNCHER})
@@ -129,9 +118,6 @@ endfunction()
 function(graphc_check_by_calls target)
   if(GRAPHC_SANITIZE STREQUAL "address" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_compile_options(${target} PRIVATE --param=asan-instrumentation-with-call-threshold=0)
-  elseif(GRAPHC_SANITIZE STREQUAL "address")
-    target_compile_options(${target} PRIVATE
-      "SHELL:-mllvm -asan-instrumentation-with-call-threshold=0")
   endif()
 endfunction()
 
@@ -140,7 +126,7 @@ endfunction()
 # them. The libraries, and what tests share, keep the level of the preset.
 function(graphc_compile_quickly target)
   graphc_check_by_calls(${target})
-  if(GRAPHC_SANITIZE STREQUAL "address")
+  if(GRAPHC_SANITIZE STREQUAL "address" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_compile_options(${target} PRIVATE -O0)
     graphc_compile_together(${target})
   endif()
