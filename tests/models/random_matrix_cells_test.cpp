@@ -81,7 +81,7 @@ void expect_compiled(const GraphPtr& graph, const MatrixLiterals& inputs,
     for (int64_t k = 0; k < found[i].elements(); ++k)
       scale = std::max(scale, std::abs(wanted.values[i].element(k)));
     for (int64_t k = 0; k < found[i].elements(); ++k)
-      ASSERT_NEAR(wanted.values[i].element(k), found[i].element(k), 2e-5 * scale)
+      ASSERT_NEAR(wanted.values[i].element(k), found[i].element(k), 1e-5 * scale)
           << "result " << i << " element " << k;
   }
   if (!level.takes("threads")) return;

@@ -301,7 +301,7 @@ TEST(GraphcTrain, CheckNanNamesTheOpAndKeepsTheLastGoodStep) {
       checkpoint);
   Ran ran = graphc(train + "learning-rate=3e38 --check-nan=op");
   EXPECT_EQ(ran.code, 4);
-  EXPECT_THAT(ran.err, AllOf(HasSubstr("models/language_layer.cpp:"), HasSubstr(" = matmul %"),
+  EXPECT_THAT(ran.err, AllOf(HasSubstr("models/language_layer.cpp:"), HasSubstr(" = matmul %h"),
                              HasSubstr("is the first value that is not finite: "),
                              HasSubstr(" of the loop %"), HasSubstr("in step 2 of epoch 1")));
   // The folder has the step before, without a NaN or an infinity.

@@ -106,7 +106,7 @@ class BodyEmitter {
   llvm::Value* at(llvm::Value* pointer, llvm::Value* bytes);
   llvm::Value* mask_of(llvm::Value* lanes);
   llvm::Value* all_lanes();
-  void allow_fused();
+  void allow_fused(ScalarOp op);
   llvm::Value* scalar(const NestInstruction& in);
 
   /// The address of an operand's element; row and column may be null at the levels without them.

@@ -94,7 +94,7 @@ Value* BodyEmitter::join(const Reduction& r, Value* x, Value* y) {
   const DType dtype = r.dtype == DType::bf16 ? DType::f32 : r.dtype;
   Value* const operands[] = {x, y};
   const llvm::IRBuilderBase::FastMathFlagGuard guard(b_);
-  if (!r.maximum) allow_fused();
+  allow_fused(r.maximum ? ScalarOp::maximum : ScalarOp::add);
   return emit_scalar(b_, cpu_, r.maximum ? ScalarOp::maximum : ScalarOp::add, dtype, dtype,
                      operands);
 }
