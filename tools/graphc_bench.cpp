@@ -142,12 +142,13 @@ int profile(const Options& options, const Target& on, const Subjects& subjects) 
     for (const Call call : {Call::train, Call::forward}) {
       if (!subject->has(call)) continue;
       profiles.push_back(profile_call(*subject, call));
-      if (options.json != "-") commands::write_stdout(text_of(profiles.back()));
+      if (options.json != "-" && options.is_first())
+        commands::write_stdout(text_of(profiles.back()));
     }
     subject->forget();
   }
   if (meter) meter->stop();
-  write_json(options, to_json(profiles, meter ? meter->best_gflops() : 0));
+  if (options.is_first()) write_json(options, to_json(profiles, meter ? meter->best_gflops() : 0));
   return 0;
 }
 
@@ -301,10 +302,8 @@ int bench_on_ranks(Options& options) {
   if (ranks->count() == 1) return bench(options);
   options.world = options.settings.ranks = ranks;
   try {
-    if (options.profile || options.bandwidth || !options.peers.empty() ||
-        find_model(options.what) == nullptr)
-      throw commands::usage_error("{} ranks measure a model, without --profile and --peers",
-                                  ranks->count());
+    if (options.bandwidth || !options.peers.empty() || find_model(options.what) == nullptr)
+      throw commands::usage_error("{} ranks measure a model, without --peers", ranks->count());
     std::string line = commands::ranks_text(*ranks, options.compile.threads);
     if (options.compile.ranks.gradients == DType::bf16) line += ", gradients sent in bf16";
     if (options.is_first()) write_message(line);

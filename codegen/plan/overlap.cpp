@@ -7,6 +7,7 @@
 #include <set>
 #include <tuple>
 
+#include "codegen/plan/moves.h"
 #include "codegen/step/access.h"
 #include "codegen/step/collectives.h"
 #include "codegen/step/visit.h"
@@ -82,6 +83,7 @@ class Overlap {
     Record record;
     Touched touched;
     size_t after = 0, place = 0;  ///< the record that it follows at the earliest; its own place
+    bool late = false;            ///< needs the result of a collective
     bool feeds = false;           ///< a collective, or writes what one reads
   };
 
@@ -90,22 +92,35 @@ class Overlap {
   /// Without waits. What needs the result of a collective comes behind what does not: else the sum
   /// of a layer would be waited for before the work on the layer below.
   void defer_users() {
-    std::vector<Placed> late;
     Touched of_calls, of_late;
     for (Record& record : plan_.records) {
       const auto* call = std::get_if<ExternCall>(&record.call);
       if (call != nullptr && is_wait(*call)) continue;
       Placed each{std::move(record), {}};
       each.touched = touched_by(plan_, each.record);
-      if (depends(each.touched, of_calls) || depends(each.touched, of_late)) {
-        add(each.touched, of_late);
-        late.push_back(std::move(each));
-      } else {
-        if (is_call(each)) add(each.touched, of_calls);
-        list_.push_back(std::move(each));
-      }
+      each.late = depends(each.touched, of_calls) || depends(each.touched, of_late);
+      if (each.late || is_call(each)) add(each.touched, each.late ? of_late : of_calls);
+      list_.push_back(std::move(each));
     }
-    for (Placed& each : late) list_.push_back(std::move(each));
+    defer_copies();
+    std::ranges::stable_partition(list_, [](const Placed& each) { return !each.late; });
+  }
+
+  /// A copy for late records is late as well, since it is for them that sharing removes it: the
+  /// table that they update would be copied before they read it.
+  void defer_copies() {
+    for (size_t place = list_.size(); place-- > 0;) {
+      Placed& each = list_[place];
+      if (each.late || !whole_copy(plan_, each.record)) continue;
+      const auto followers = std::ranges::subrange(list_.begin() + long(place) + 1, list_.end());
+      const auto needs_it = [&](const Placed& other) {
+        return depends(other.touched, each.touched);
+      };
+      each.late = std::ranges::any_of(followers, needs_it) &&
+                  std::ranges::all_of(followers, [&](const Placed& other) {
+                    return other.late || !needs_it(other);
+                  });
+    }
   }
 
   static void add(const Touched& touched, Touched& all) {

@@ -10,6 +10,7 @@
 
 #include "codegen/plan/carries.h"
 #include "codegen/plan/in_place.h"
+#include "codegen/plan/moves.h"
 #include "codegen/plan/uses.h"
 #include "codegen/step/visit.h"
 #include "ir/cases.h"
@@ -40,31 +41,6 @@ class Places {
  private:
   std::vector<int> into_;
 };
-
-/// A copy of one whole buffer to another, element by element in order.
-struct WholeCopy {
-  const Address &from, &to;
-};
-
-std::optional<WholeCopy> whole_copy(const Plan& plan, const Record& record) {
-  const auto* call = std::get_if<NestCall>(&record.call);
-  if (call == nullptr || call->operands.size() != 2 || !call->outer.empty()) return std::nullopt;
-  const NestProgram& program = plan.programs[size_t(call->program)];
-  if (program.body.size() != 2 || program.body[0].kind != NestOp::load ||
-      program.body[1].kind != NestOp::store || call->rows != 1)
-    return std::nullopt;
-  const int load = program.body[0].operand, store = program.body[1].operand;
-  for (size_t i = 0; i < 2; ++i) {
-    const Address& address = call->operands[i].address;
-    if (address.buffer < 0 || address.offset != 0 || !address.terms.empty() || address.at_first)
-      return std::nullopt;
-    const int64_t bytes = call->unit * size_of(program.operands[i].dtype);
-    if (plan.buffers[size_t(address.buffer)].bytes != bytes) return std::nullopt;
-    if (call->unit != 1 && program.operands[i].column != ColumnStep::contiguous)
-      return std::nullopt;
-  }
-  return WholeCopy{call->operands[size_t(load)].address, call->operands[size_t(store)].address};
-}
 
 /// Removes copies of whole buffers: readers use the source instead, or the value is computed
 /// directly in the destination.

@@ -19,6 +19,9 @@ struct Piece {
   size_t bytes = 0;  ///< of what is read
 };
 
+/// From so many bytes on, an exchange of its own costs less than the way into a bucket and back.
+constexpr size_t kLargePiece = size_t{1} << 17;
+
 /// Adds the terms of a piece in the tree of Ranks::all_reduce.
 template <typename Number, typename Sum>
 void add_terms(const Piece& piece, std::span<Sum> to) {
@@ -32,20 +35,25 @@ void add_terms(const Piece& piece, std::byte* to) {
   add_terms<Number>(piece, std::span(reinterpret_cast<Number*>(to), piece.bytes / sizeof(Number)));
 }
 
-/// One sum of all pieces: a single one in place, several through a bucket.
 template <typename Number>
-void sum_pieces(Ranks& ranks, const std::vector<Piece>& pieces, std::vector<std::byte>& bucket) {
-  const auto reduce = [&](std::byte* values, size_t bytes) {
-    if (ranks.count() > 1)
-      ranks.all_reduce(std::span(reinterpret_cast<Number*>(values), bytes / sizeof(Number)));
-  };
-  if (pieces.size() == 1 || ranks.count() == 1) {
-    for (const Piece& piece : pieces) {
-      add_terms<Number>(piece, piece.to);
-      reduce(piece.to, piece.bytes);
-    }
-    return;
-  }
+void sum_piece(Ranks& ranks, const Piece& piece) {
+  const std::span sum(reinterpret_cast<Number*>(piece.to), piece.bytes / sizeof(Number));
+  const bool is_one = piece.from.size() == 1;
+  if (!is_one || ranks.count() == 1) add_terms<Number>(piece, piece.to);
+  if (ranks.count() == 1) return;
+  const auto* mine = is_one ? reinterpret_cast<const Number*>(piece.from[0]) : sum.data();
+  ranks.all_reduce(std::span(mine, sum.size()), sum);
+}
+
+/// The sums of pieces: of a single or large one by itself, of the others through a bucket.
+template <typename Number>
+void sum_pieces(Ranks& ranks, std::vector<Piece> pieces, std::vector<std::byte>& bucket) {
+  const bool alone = pieces.size() == 1 || ranks.count() == 1;
+  const auto small = std::ranges::stable_partition(
+      pieces, [&](const Piece& piece) { return alone || piece.bytes >= kLargePiece; });
+  for (auto piece = pieces.begin(); piece != small.begin(); ++piece)
+    sum_piece<Number>(ranks, *piece);
+  pieces.erase(pieces.begin(), small.begin());
   size_t bytes = 0;
   for (const Piece& piece : pieces) bytes += piece.bytes;
   bucket.resize(bytes);
@@ -54,7 +62,8 @@ void sum_pieces(Ranks& ranks, const std::vector<Piece>& pieces, std::vector<std:
     add_terms<Number>(piece, bucket.data() + at);
     at += piece.bytes;
   }
-  reduce(bucket.data(), bytes);
+  if (bytes > 0)
+    ranks.all_reduce(std::span(reinterpret_cast<Number*>(bucket.data()), bytes / sizeof(Number)));
   at = 0;
   for (const Piece& piece : pieces) {
     std::memcpy(piece.to, bucket.data() + at, piece.bytes);

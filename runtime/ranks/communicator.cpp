@@ -2,6 +2,7 @@
 #include "runtime/ranks/communicator.h"
 
 #include <map>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -50,13 +51,23 @@ void Communicator::start(Operation operation) {
 
 void Communicator::wait(int64_t count) {
   std::unique_lock lock(mutex_);
-  done_.wait(lock, [&] { return ended_ >= count || error_ != nullptr; });
+  wait_until(lock, [&] { return ended_ >= count || error_ != nullptr; });
   if (error_ != nullptr) std::rethrow_exception(error_);
+}
+
+void Communicator::wait_until(std::unique_lock<std::mutex>& lock,
+                              const std::function<bool()>& condition) {
+  if (condition()) return;
+  // Of threads that wait at once, the time of the first.
+  std::optional<Ranks::Waiting> waiting;
+  if (waiters_++ == 0) waiting.emplace(*ranks_);
+  done_.wait(lock, condition);
+  --waiters_;
 }
 
 void Communicator::finish() {
   std::unique_lock lock(mutex_);
-  done_.wait(lock, [&] { return (ended_ == started_ || error_ != nullptr) && !running_; });
+  wait_until(lock, [&] { return (ended_ == started_ || error_ != nullptr) && !running_; });
   const std::exception_ptr error = std::exchange(error_, nullptr);
   waiting_.clear();
   started_ = ended_ = 0;
@@ -72,6 +83,7 @@ void Communicator::abandon() noexcept {
 }
 
 void Communicator::run() {
+  Ranks::mark_communication_thread();
   std::unique_lock lock(mutex_);
   while (true) {
     handed_over_.wait(lock, [&] { return stopping_ || !waiting_.empty(); });

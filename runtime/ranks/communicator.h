@@ -43,12 +43,15 @@ class Communicator {
 
  private:
   void run();
+  /// Waits for done_, which counts as waiting of the rank.
+  void wait_until(std::unique_lock<std::mutex>& lock, const std::function<bool()>& condition);
 
   const std::shared_ptr<Ranks> ranks_;
   std::mutex mutex_;
   std::condition_variable handed_over_, done_;
   std::deque<Operation> waiting_;
   bool running_ = false, stopping_ = false;
+  int waiters_ = 0;
   int64_t started_ = 0, ended_ = 0;
   std::exception_ptr error_;
   std::thread thread_;

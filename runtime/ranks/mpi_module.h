@@ -30,6 +30,14 @@ struct GraphcMpiModule {
   const char* (*all_gather)(const void* mine, void* all, int64_t bytes);
   const char* (*broadcast)(void* values, int64_t bytes, int root);
   const char* (*barrier)(void);
+  /// Memory that the ranks of a machine share, from now to the end: `parts[i]` is that of local
+  /// rank i, of so many bytes each, at a multiple of 64. Called at most once; text on all of these
+  /// ranks if there is no such memory.
+  const char* (*share)(int64_t bytes, void** parts);
+  /// Returns when all ranks of this machine have called it, and what they wrote to the memory that
+  /// they share is there. Meanwhile the thread sleeps: its core is free for the others of this
+  /// rank.
+  const char* (*meet)(void);
   /// Ends MPI once every rank has called this. Text if they have not after so many seconds.
   const char* (*finish)(double seconds);
   /// Ends the processes of all ranks.
@@ -37,7 +45,7 @@ struct GraphcMpiModule {
 };
 
 /// Changes with any change of the table.
-enum { kGraphcMpiVersion = 1 };
+enum { kGraphcMpiVersion = 2 };
 
 /// The one function that the module exports.
 const struct GraphcMpiModule* graphc_mpi(void);

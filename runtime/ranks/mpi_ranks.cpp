@@ -8,7 +8,6 @@
 
 #include "ir/error.h"
 #include "ir/utf8.h"
-#include "runtime/clock.h"
 #include "runtime/ranks/tree.h"
 #include "runtime/streams.h"
 
@@ -19,18 +18,6 @@ namespace {
 constexpr double kSecondsAtTheEnd = 10;
 
 }  // namespace
-
-/// Adds the time of its scope to the seconds of the ranks.
-class MpiRanks::Timed {
- public:
-  explicit Timed(MpiRanks& ranks) : ranks_(ranks), began_(steady_seconds()) {}
-  ~Timed() { ranks_.seconds_ += steady_seconds() - began_; }
-  Timed(const Timed&) = delete;
-
- private:
-  MpiRanks& ranks_;
-  double began_;
-};
 
 std::string mpi_name(std::string_view library) {
   std::string_view line = library.substr(0, library.find('\n'));
@@ -48,6 +35,22 @@ std::string mpi_name(std::string_view library) {
 MpiRanks::MpiRanks(const GraphcMpiModule& module, MpiSizes sizes) : module_(module), sizes_(sizes) {
   if (const char* said = module_.start(&world_))
     throw resource_error("MPI does not start: {}", printable_message(said));
+  if (world_.count > 1 && world_.local_count == world_.count && sizes_.shared > 0) share_memory();
+}
+
+void MpiRanks::share_memory() {
+  std::vector<void*> found(size_t(world_.count));
+  if (const char* said = module_.share(2 * sizes_.shared, found.data())) {
+    if (world_.rank != 0) return;
+    write_message(
+        fmt::format("note: ranks exchange by messages, which is slower: no shared memory: {}",
+                    printable_message(said)));
+    return;
+  }
+  std::vector<std::byte*> parts;
+  for (void* part : found) parts.push_back(static_cast<std::byte*>(part));
+  shared_.emplace(size_t(world_.local_rank), std::move(parts), size_t(sizes_.shared),
+                  [this] { check(module_.meet(), "an exchange"); });
 }
 
 MpiRanks::~MpiRanks() {
@@ -72,56 +75,66 @@ std::byte* MpiRanks::room(std::vector<std::byte>& buffer, size_t bytes) {
 }
 
 template <typename Number>
-void MpiRanks::sum_gathered(std::span<Number> values) {
+void MpiRanks::add_gathered(std::span<const Number> mine, std::span<Number> sum) {
   const size_t count = size_t(world_.count);
-  std::byte* all = room(received_, count * values.size_bytes());
-  check(module_.all_gather(values.data(), all, int64_t(values.size_bytes())), "a sum");
+  std::byte* all = room(received_, count * mine.size_bytes());
+  check(module_.all_gather(mine.data(), all, int64_t(mine.size_bytes())), "a sum");
   std::vector<const Number*> parts;
   for (size_t rank = 0; rank < count; ++rank)
-    parts.push_back(reinterpret_cast<const Number*>(all) + rank * values.size());
-  sum_parts(parts, values);
+    parts.push_back(reinterpret_cast<const Number*>(all) + rank * mine.size());
+  sum_parts(parts, sum);
 }
 
 template <typename Number>
-void MpiRanks::sum_shares(std::span<Number> values) {
+void MpiRanks::add_shares(std::span<const Number> mine, std::span<Number> sum) {
   const size_t count = size_t(world_.count);
-  const size_t share = (values.size() + count - 1) / count, bytes = share * sizeof(Number);
+  const size_t share = (mine.size() + count - 1) / count, bytes = share * sizeof(Number);
   // The last share may be shorter: then the messages are from and to a buffer.
-  const bool even = share * count == values.size();
-  void* all = even ? static_cast<void*>(values.data()) : room(sent_, count * bytes);
+  const bool even = share * count == mine.size();
+  std::byte* padded = even ? nullptr : room(sent_, count * bytes);
   if (!even) {
-    std::memcpy(all, values.data(), values.size_bytes());
-    std::memset(static_cast<std::byte*>(all) + values.size_bytes(), 0,
-                count * bytes - values.size_bytes());
+    std::memcpy(padded, mine.data(), mine.size_bytes());
+    std::memset(padded + mine.size_bytes(), 0, count * bytes - mine.size_bytes());
   }
   std::byte* received = room(received_, count * bytes);
-  check(module_.all_to_all(all, received, int64_t(bytes)), "a sum");
+  const void* sent = even ? static_cast<const void*>(mine.data()) : padded;
+  check(module_.all_to_all(sent, received, int64_t(bytes)), "a sum");
   std::vector<const Number*> parts;
   for (size_t rank = 0; rank < count; ++rank)
     parts.push_back(reinterpret_cast<const Number*>(received + rank * bytes));
-  auto* mine = reinterpret_cast<Number*>(room(share_, bytes));
-  sum_parts(parts, std::span(mine, share));
-  check(module_.all_gather(mine, all, int64_t(bytes)), "a sum");
-  if (!even) std::memcpy(values.data(), all, values.size_bytes());
+  auto* own = reinterpret_cast<Number*>(room(share_, bytes));
+  sum_parts(parts, std::span(own, share));
+  void* all = even ? static_cast<void*>(sum.data()) : padded;
+  check(module_.all_gather(own, all, int64_t(bytes)), "a sum");
+  if (!even) std::memcpy(sum.data(), padded, sum.size_bytes());
 }
 
 template <typename Number>
-void MpiRanks::sum(std::span<Number> values) {
-  if (world_.count == 1 || values.empty()) return;
-  const Timed timed(*this);
+void MpiRanks::add(std::span<const Number> mine, std::span<Number> sum) {
+  GRAPHC_CHECK(mine.size() == sum.size(), "the sum of {} values into {}", mine.size(), sum.size());
+  if (mine.empty()) return;
   const size_t count = size_t(world_.count);
-  if (values.size_bytes() * count <= size_t(sizes_.gathered)) return sum_gathered(values);
+  if (count == 1) {
+    if (mine.data() != sum.data()) std::ranges::copy(mine, sum.begin());
+    return;
+  }
+  const Waiting waiting(*this);
+  if (shared_) return shared_->sum(mine, sum, size_t(sizes_.gathered) / count);
+  if (mine.size_bytes() * count <= size_t(sizes_.gathered)) return add_gathered(mine, sum);
   const size_t most = std::max<size_t>(1, size_t(sizes_.most) / sizeof(Number)) * count;
-  for (size_t begin = 0; begin < values.size(); begin += most)
-    sum_shares(values.subspan(begin, std::min(most, values.size() - begin)));
+  for (size_t begin = 0; begin < mine.size(); begin += most) {
+    const size_t size = std::min(most, mine.size() - begin);
+    add_shares(mine.subspan(begin, size), sum.subspan(begin, size));
+  }
 }
 
 void MpiRanks::all_gather(std::span<const std::byte> mine, std::span<std::byte> all) {
   const size_t count = size_t(world_.count), most = size_t(sizes_.most);
   GRAPHC_CHECK(all.size() == count * mine.size(), "{} bytes of each of {} ranks into {}",
                mine.size(), count, all.size());
-  const Timed timed(*this);
+  const Waiting waiting(*this);
   if (mine.empty()) return;
+  if (shared_) return shared_->all_gather(mine, all);
   if (mine.size() <= most)
     return check(module_.all_gather(mine.data(), all.data(), int64_t(mine.size())),
                  "gathering values");
@@ -137,7 +150,7 @@ void MpiRanks::all_gather(std::span<const std::byte> mine, std::span<std::byte> 
 void MpiRanks::broadcast(std::span<std::byte> values, int root) {
   GRAPHC_CHECK(root >= 0 && root < world_.count, "a broadcast from rank {} of {}", root,
                world_.count);
-  const Timed timed(*this);
+  const Waiting waiting(*this);
   const size_t most = size_t(sizes_.most);
   for (size_t begin = 0; begin < values.size(); begin += most) {
     const size_t size = std::min(most, values.size() - begin);
@@ -146,7 +159,7 @@ void MpiRanks::broadcast(std::span<std::byte> values, int root) {
 }
 
 void MpiRanks::barrier() {
-  const Timed timed(*this);
+  const Waiting waiting(*this);
   check(module_.barrier(), "a barrier");
 }
 

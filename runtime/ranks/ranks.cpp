@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "ir/utf8.h"
+#include "runtime/clock.h"
 #include "runtime/ranks/agree.h"
 #include "runtime/ranks/one_rank.h"
 #include "runtime/streams.h"
@@ -18,6 +19,8 @@ namespace graphc::core {
 namespace {
 
 using namespace std::string_view_literals;
+
+thread_local bool is_communication_thread = false;
 
 /// An error as text, its parts separated by '\0': kind, file, line, message, notes.
 std::string packed(const Error& error) {
@@ -58,6 +61,14 @@ std::string fault_of(const std::function<void()>& function) {
 }
 
 }  // namespace
+
+Ranks::Waiting::Waiting(Ranks& ranks) : ranks_(ranks), began_(steady_seconds()) {}
+
+Ranks::Waiting::~Waiting() {
+  if (!is_communication_thread) ranks_.seconds_ += steady_seconds() - began_;
+}
+
+void Ranks::mark_communication_thread() { is_communication_thread = true; }
 
 void OneRank::all_gather(std::span<const std::byte> mine, std::span<std::byte> all) {
   std::ranges::copy(mine, all.begin());

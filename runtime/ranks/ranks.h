@@ -3,6 +3,7 @@
 // operations between them. An engine implements them: MPI, or threads of one process.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -43,24 +44,48 @@ class Ranks {
   /// What communicates, for people: "Open MPI 4.1.4", "threads".
   virtual std::string engine() const = 0;
 
-  /// Sums `values` over the ranks, element by element, in a tree that depends on count() alone:
-  /// every rank gets the same bits in every run. With counts that are powers of two, the tree over
-  /// 2 n ranks is that over n ranks whose values are sums of two neighbours.
-  virtual void all_reduce(std::span<float> values) = 0;
-  virtual void all_reduce(std::span<double> values) = 0;
+  /// `sum` = the sum of `mine` over the ranks, element by element, in a tree that depends on
+  /// count() alone: every rank gets the same bits in every run. With counts that are powers of two,
+  /// the tree over 2 n ranks is that over n ranks whose values are sums of two neighbours. `sum`
+  /// has the size of `mine`, and is the same memory or does not overlap it.
+  virtual void all_reduce(std::span<const float> mine, std::span<float> sum) = 0;
+  virtual void all_reduce(std::span<const double> mine, std::span<double> sum) = 0;
   /// The same of bf16: the tree is one of f32, and its sum is rounded.
-  virtual void all_reduce(std::span<BFloat16> values) = 0;
+  virtual void all_reduce(std::span<const BFloat16> mine, std::span<BFloat16> sum) = 0;
+  /// In place.
+  template <typename Number>
+  void all_reduce(std::span<Number> values) {
+    all_reduce(std::span<const Number>(values), values);
+  }
   /// all[r * mine.size() ...] = `mine` of rank r. `all` has count() * mine.size() bytes.
   virtual void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) = 0;
   /// `values` of rank `root` on every rank.
   virtual void broadcast(std::span<std::byte> values, int root) = 0;
   /// Returns when every rank has called it.
   virtual void barrier() = 0;
-  /// The seconds that this rank has spent in these operations, waiting for other ranks included.
-  virtual double seconds() const { return 0; }
+  /// The seconds for which this rank's work has waited: in these operations, or for others that a
+  /// communication thread runs beside it (runtime/ranks/communicator.h).
+  double seconds() const { return seconds_; }
+  /// Adds the time of its scope to seconds(), except in a communication thread.
+  class Waiting {
+   public:
+    explicit Waiting(Ranks& ranks);
+    ~Waiting();
+    Waiting(const Waiting&) = delete;
+
+   private:
+    Ranks& ranks_;
+    const double began_;
+  };
+  /// From now on this thread runs operations beside the rank's work.
+  static void mark_communication_thread();
+
   /// Ends every rank with `status` as its exit code, after `message` on standard error. For errors
   /// of one rank alone, which the others would otherwise wait for.
   [[noreturn]] virtual void abort(std::string_view message, int status) = 0;
+
+ private:
+  std::atomic<double> seconds_ = 0;
 };
 
 /// Throws ErrorKind::input, on every rank, if `value` is not the same on all ranks. The error names

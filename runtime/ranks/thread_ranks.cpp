@@ -72,9 +72,16 @@ class ThreadRank : public Ranks {
   int local_count() const override { return count_; }
   std::string engine() const override { return "threads"; }
 
-  void all_reduce(std::span<float> values) override { reduce(values, "all_reduce of f32"); }
-  void all_reduce(std::span<double> values) override { reduce(values, "all_reduce of f64"); }
-  void all_reduce(std::span<BFloat16> values) override { reduce(values, "all_reduce of bf16"); }
+  using Ranks::all_reduce;
+  void all_reduce(std::span<const float> mine, std::span<float> sum) override {
+    reduce(mine, sum, "all_reduce of f32");
+  }
+  void all_reduce(std::span<const double> mine, std::span<double> sum) override {
+    reduce(mine, sum, "all_reduce of f64");
+  }
+  void all_reduce(std::span<const BFloat16> mine, std::span<BFloat16> sum) override {
+    reduce(mine, sum, "all_reduce of bf16");
+  }
 
   void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) override {
     GRAPHC_CHECK(all.size() == mine.size() * size_t(count_), "all_gather of {} bytes into {}",
@@ -115,17 +122,16 @@ class ThreadRank : public Ranks {
   }
 
   template <typename Number>
-  void reduce(std::span<Number> values, std::string_view what) {
-    if (count_ == 1) return;
-    offer(fmt::format("{} elements, {}", values.size(), what), values.data());
+  void reduce(std::span<const Number> mine, std::span<Number> to, std::string_view what) {
+    offer(fmt::format("{} elements, {}", mine.size(), what), mine.data());
     std::vector<const Number*> parts;
     for (const Meeting::Offer& each : meeting_->offers)
       parts.push_back(static_cast<const Number*>(each.data));
-    sum_.resize(values.size() * sizeof(Number));
-    const std::span sum(reinterpret_cast<Number*>(sum_.data()), values.size());
+    sum_.resize(mine.size() * sizeof(Number));
+    const std::span sum(reinterpret_cast<Number*>(sum_.data()), mine.size());
     sum_parts(parts, sum);
     meeting_->meet();
-    std::ranges::copy(sum, values.begin());
+    std::ranges::copy(sum, to.begin());
   }
 
   std::shared_ptr<Meeting> meeting_;

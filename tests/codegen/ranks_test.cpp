@@ -5,6 +5,7 @@
 
 #include "codegen/lower/collectives.h"
 #include "codegen/lower/lower.h"
+#include "codegen/plan/moves.h"
 #include "codegen/step/collectives.h"
 #include "codegen/target.h"
 #include "codegen/targets/cpu/options.h"
@@ -161,6 +162,24 @@ TEST(Overlap, SumsOfALayerRunBesideTheBackwardLoopBelowIt) {
   // Small ones become one operation.
   const Plan together = make_plan(*kernels, machine_with_ranks(2, 1 << 20));
   EXPECT_LT(sums_of(together), sums_of(plan)) << print(together);
+}
+
+/// A step changes a table in its place, as one of a single process does: it is not copied before
+/// the rows of the others are there.
+TEST(Overlap, TablesAreUpdatedInTheirPlaces) {
+  std::string text = kTwoLayers;
+  const auto grow = text.find("%table: f32[50,16]");
+  text.replace(grow, 18, "%table: f32[500,16]");
+  const GraphPtr kernels = kernels_of_rank(parse_graph(text), 2, 0);
+  const Plan plan = make_plan(*kernels, machine_with_ranks(1, 1 << 20));
+  const auto scatters = [](const Record& record) {
+    const auto* call = std::get_if<TableCall>(&record.call);
+    return call != nullptr && call->op == TableOp::scatter;
+  };
+  EXPECT_EQ(std::ranges::count_if(plan.records, scatters), 1) << print(plan);
+  for (const Record& record : plan.records) {
+    EXPECT_FALSE(whole_copy(plan, record)) << print(plan);
+  }
 }
 
 /// All ranks begin the same operations in the same order.

@@ -118,8 +118,17 @@ TEST_F(BenchOnRanksCpu, MeasuresTheStepOfAll) {
   EXPECT_EQ(testing::occurrences(ran.err, "2 ranks on 1 machine"), 1);
 }
 
+/// Also how long the first rank waits for each sum.
+TEST_F(BenchOnRanksCpu, ProfileAStep) {
+  const Ran ran =
+      bash("ranks 2 graphc-bench lstm-layer hidden=8 steps=2 batch=4 --threads=1 --profile");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(testing::occurrences(ran.out, "fused ranks=2 lstm-layer hidden=8"), 2) << ran.out;
+  EXPECT_THAT(ran.out, HasSubstr("  wait %"));
+}
+
 TEST_F(BenchOnRanksCpu, RefusesWhatIsOfOneRank) {
-  const Ran ran = bash("ranks 2 graphc-bench lstm-layer --profile");
+  const Ran ran = bash("ranks 2 graphc-bench lstm-layer --peers=torch");
   EXPECT_EQ(ran.code, 2) << ran.err;
   EXPECT_EQ(testing::occurrences(ran.err, "error: 2 ranks measure a model"), 1) << ran.err;
 }

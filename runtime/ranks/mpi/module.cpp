@@ -2,6 +2,7 @@
 // The module graphc_mpi: the functions of runtime/ranks/mpi_module.h over MPI, in its C interface
 // of version 3.0. Nothing here decides anything: the algorithms are in runtime/ranks/mpi_ranks.cpp.
 #include <mpi.h>
+#include <pthread.h>
 #include <time.h>
 
 #include <cstdio>
@@ -12,6 +13,10 @@ namespace {
 
 /// A communicator of our own, so that a program's messages are never taken for ours.
 MPI_Comm ranks = MPI_COMM_NULL;
+/// The ranks of this machine, and the memory that they share.
+MPI_Comm local = MPI_COMM_NULL;
+MPI_Win shared = MPI_WIN_NULL;
+pthread_barrier_t* meeting = nullptr;  ///< in that memory
 bool started_here = false;
 
 char text[MPI_MAX_ERROR_STRING + 64];
@@ -34,15 +39,13 @@ const char* library() {
 
 /// The ranks of this machine, and the lowest of them.
 int find_machine(GraphcMpiWorld* world) {
-  MPI_Comm local = MPI_COMM_NULL;
-  int code = MPI_Comm_split_type(ranks, MPI_COMM_TYPE_SHARED, world->rank, MPI_INFO_NULL, &local);
+  const int code =
+      MPI_Comm_split_type(ranks, MPI_COMM_TYPE_SHARED, world->rank, MPI_INFO_NULL, &local);
   if (code != MPI_SUCCESS) return code;
   MPI_Comm_rank(local, &world->local_rank);
   MPI_Comm_size(local, &world->local_count);
   world->machine = world->rank;
-  code = MPI_Bcast(&world->machine, 1, MPI_INT, 0, local);
-  MPI_Comm_free(&local);
-  return code;
+  return MPI_Bcast(&world->machine, 1, MPI_INT, 0, local);
 }
 
 const char* start(GraphcMpiWorld* world) {
@@ -80,6 +83,58 @@ const char* broadcast(void* values, int64_t bytes, int root) {
 
 const char* barrier() { return said(MPI_Barrier(ranks)); }
 
+/// The barrier behind the part of local rank 0.
+int make_meeting(void* at, int count) {
+  meeting = static_cast<pthread_barrier_t*>(at);
+  int rank = 0;
+  MPI_Comm_rank(local, &rank);
+  if (rank != 0) return 0;
+  pthread_barrierattr_t attributes;
+  pthread_barrierattr_init(&attributes);
+  int error = pthread_barrierattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+  if (error == 0) error = pthread_barrier_init(meeting, &attributes, unsigned(count));
+  pthread_barrierattr_destroy(&attributes);
+  return error;
+}
+
+/// Where the parts are, with a barrier. True if it went well here.
+bool map_parts(int64_t bytes, int count, void** parts) {
+  for (int rank = 0; rank < count; ++rank) {
+    MPI_Aint size = 0;
+    int unit = 0;
+    if (MPI_Win_shared_query(shared, rank, &size, &unit, &parts[rank]) != MPI_SUCCESS) return false;
+  }
+  // Loads and stores instead of MPI's own: they need an epoch, and MPI_Win_sync().
+  if (MPI_Win_lock_all(MPI_MODE_NOCHECK, shared) != MPI_SUCCESS) return false;
+  return make_meeting(static_cast<char*>(parts[0]) + bytes, count) == 0;
+}
+
+const char* share(int64_t bytes, void** parts) {
+  int count = 0;
+  MPI_Comm_size(local, &count);
+  MPI_Info info = MPI_INFO_NULL;
+  MPI_Info_create(&info);
+  // Each part in pages of its own.
+  MPI_Info_set(info, "alloc_shared_noncontig", "true");
+  void* own = nullptr;
+  const MPI_Aint size = MPI_Aint(bytes) + MPI_Aint(sizeof(pthread_barrier_t));
+  const int made = MPI_Win_allocate_shared(size, 1, info, local, &own, &shared);
+  MPI_Info_free(&info);
+  int well = made == MPI_SUCCESS && map_parts(bytes, count, parts) ? 1 : 0;
+  if (const char* error = said(MPI_Allreduce(MPI_IN_PLACE, &well, 1, MPI_INT, MPI_MIN, local)))
+    return error;
+  if (well != 0) return nullptr;
+  const char* reason = said(made);
+  return reason != nullptr ? reason : "a rank has no memory that it shares";
+}
+
+const char* meet() {
+  if (const char* error = said(MPI_Win_sync(shared))) return error;
+  const int code = pthread_barrier_wait(meeting);
+  if (code != 0 && code != PTHREAD_BARRIER_SERIAL_THREAD) return "pthread_barrier_wait() failed";
+  return said(MPI_Win_sync(shared));
+}
+
 double now() {
   timespec time{};
   clock_gettime(CLOCK_MONOTONIC, &time);
@@ -98,6 +153,11 @@ const char* finish(double seconds) {
     const timespec nap{.tv_sec = 0, .tv_nsec = 200'000};
     nanosleep(&nap, nullptr);
   }
+  if (shared != MPI_WIN_NULL) {
+    MPI_Win_unlock_all(shared);
+    MPI_Win_free(&shared);
+  }
+  MPI_Comm_free(&local);
   MPI_Comm_free(&ranks);
   return started_here ? said(MPI_Finalize()) : nullptr;
 }
@@ -111,6 +171,8 @@ const GraphcMpiModule module{.version = kGraphcMpiVersion,
                              .all_gather = all_gather,
                              .broadcast = broadcast,
                              .barrier = barrier,
+                             .share = share,
+                             .meet = meet,
                              .finish = finish,
                              .abort = end_all};
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <barrier>
+#include <chrono>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -24,9 +25,18 @@ struct FakeMpi {
   int calls = 0;                  ///< of collectives, by rank 0
   int64_t longest = 0;            ///< bytes of a rank in one of them
   std::string fails;              ///< the function that says so
+  int meetings = 0;               ///< of rank 0
+  int late = -1;                  ///< the rank that leaves each meeting long after the others
+  std::vector<std::byte> memory;  ///< what the ranks share
 
   static inline FakeMpi* current = nullptr;
   static inline thread_local int rank = 0;
+
+  /// Where the part of a rank begins: at a multiple of 64.
+  std::byte* part(int of, int64_t bytes) {
+    const auto begin = reinterpret_cast<uintptr_t>(memory.data());
+    return memory.data() + (64 - begin % 64) % 64 + of * bytes;
+  }
 
   /// Every rank passes `mine`, and copies what it wants of all.
   static const char* exchange(const char* function, const void* mine, int64_t bytes,
@@ -80,6 +90,22 @@ inline const GraphcMpiModule fake_module{
           });
         },
     .barrier = [] { return FakeMpi::exchange("barrier", nullptr, 0, [] {}); },
+    .share = [](int64_t bytes, void** parts) -> const char* {
+      FakeMpi& fake = *FakeMpi::current;
+      if (fake.fails == "share") return "MPI_ERR_NO_MEM: as the test wants";
+      if (FakeMpi::rank == 0) fake.memory.resize(size_t(fake.count * bytes + 64));
+      fake.all_here.arrive_and_wait();
+      for (int of = 0; of < fake.count; ++of) parts[of] = fake.part(of, bytes);
+      return nullptr;
+    },
+    .meet = []() -> const char* {
+      if (FakeMpi::current->fails == "meet") return "MPI_ERR_OTHER: as the test wants";
+      if (FakeMpi::rank == 0) ++FakeMpi::current->meetings;
+      FakeMpi::current->all_here.arrive_and_wait();
+      if (FakeMpi::rank == FakeMpi::current->late)
+        std::this_thread::sleep_for(std::chrono::microseconds(200));
+      return nullptr;
+    },
     .finish = [](double) -> const char* { return nullptr; },
     .abort = [](int) {}};
 

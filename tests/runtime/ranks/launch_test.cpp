@@ -69,7 +69,7 @@ TEST(FindMpi, SaysWhyThereIsNoModule) {
   EXPECT_EQ(why_not(GRAPHC_FAKE_NO_MODULE),
             fmt::format("GRAPHC_MPI: '{}' is no module of graphc", GRAPHC_FAKE_NO_MODULE));
   EXPECT_THAT(why_not(GRAPHC_FAKE_OTHER_MODULE),
-              HasSubstr("is a module of another graphc: its version is 1000, wanted 1"));
+              HasSubstr("is a module of another graphc: its version is 1000, wanted 2"));
 }
 
 TEST(FindMpi, LooksFirstWhereTheProgramSays) {

@@ -26,7 +26,10 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 /// Limits that make many messages of few bytes.
-constexpr MpiSizes kTiny{.most = 24, .gathered = 48};
+constexpr MpiSizes kTiny{.most = 24, .gathered = 48, .shared = 0};
+/// Shared memory for a line of each of eight ranks.
+constexpr MpiSizes kTinyShared{.most = 24, .gathered = 48, .shared = 512};
+constexpr MpiSizes kMessages{.shared = 0};
 
 template <typename Number>
 void expect_tree_sums(int count, size_t size, MpiSizes sizes) {
@@ -44,14 +47,90 @@ void expect_tree_sums(int count, size_t size, MpiSizes sizes) {
 TEST(MpiRanks, SumInTheTreeOfTheirNumberWhateverTheSize) {
   for (const int count : {1, 2, 3, 4, 5, 7, 8}) {
     for (const size_t size : {0, 1, 2, 3, 4, 7, 31, 64, 100, 1537}) {
-      expect_tree_sums<float>(count, size, kTiny);
-      expect_tree_sums<double>(count, size, kTiny);
-      expect_tree_sums<BFloat16>(count, size, kTiny);
+      for (const MpiSizes sizes : {kTiny, kTinyShared}) {
+        expect_tree_sums<float>(count, size, sizes);
+        expect_tree_sums<double>(count, size, sizes);
+        expect_tree_sums<BFloat16>(count, size, sizes);
+      }
     }
-    expect_tree_sums<float>(count, 20011, {});
-    expect_tree_sums<double>(count, 20011, {});
-    expect_tree_sums<BFloat16>(count, 20011, {});
+    for (const MpiSizes sizes : {kMessages, MpiSizes()}) {
+      expect_tree_sums<float>(count, 20011, sizes);
+      expect_tree_sums<double>(count, 20011, sizes);
+      expect_tree_sums<BFloat16>(count, 20011, sizes);
+    }
   }
+}
+
+/// Halves of shared memory are written again at once, by the next exchange, of any kind and size.
+void expect_exchanges_in_any_order(int late) {
+  FakeMpi fake(3);
+  fake.late = late;
+  on_ranks(fake, [&](int rank) {
+    MpiRanks ranks(fake_module, {.gathered = 192, .shared = 512});
+    uint64_t draw = 1;
+    for (int exchange = 0; exchange < 100; ++exchange) {
+      draw = draw * 6364136223846793005u + 1442695040888963407u;
+      const auto size = size_t(draw >> 40) % 500;
+      if ((draw >> 50) % 3 == 0) {
+        const std::vector<float> mine = values_of<float>(rank + exchange, size);
+        std::vector<float> all(3 * size), wanted;
+        ranks.all_gather(std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all)));
+        for (int from = 0; from < 3; ++from) {
+          const std::vector<float> theirs = values_of<float>(from + exchange, size);
+          wanted.insert(wanted.end(), theirs.begin(), theirs.end());
+        }
+        EXPECT_EQ(all, wanted) << exchange;
+      } else {
+        std::vector<float> values = values_of<float>(rank, size), wanted(size);
+        std::vector<std::vector<float>> terms{values_of<float>(0, size), values_of<float>(1, size),
+                                              values_of<float>(2, size)};
+        for (auto* each : {&values, &terms[0], &terms[1], &terms[2]}) {
+          for (float& value : *each) value += float(exchange);
+        }
+        ranks.all_reduce(std::span(values));
+        const std::array<const float*, 3> parts{terms[0].data(), terms[1].data(), terms[2].data()};
+        sum_parts(parts, std::span(wanted));
+        EXPECT_EQ(values, wanted) << exchange;
+      }
+    }
+  });
+  EXPECT_EQ(fake.calls, 0);
+}
+
+TEST(MpiRanks, OfOneMachineExchangeInAnyOrder) {
+  for (int late = -1; late < 3; ++late) expect_exchanges_in_any_order(late);
+}
+
+/// One meeting for few values; otherwise one for each piece, and one more.
+TEST(MpiRanks, OfOneMachineMeetForEachPiece) {
+  for (const auto& [size, meetings] :
+       {std::pair<size_t, int>{24, 1}, {25, 2}, {128, 2}, {129, 3}, {1280, 11}}) {
+    FakeMpi fake(2);
+    on_ranks(fake, [&, n = size](int) {
+      MpiRanks ranks(fake_module, {.gathered = 192, .shared = 512});
+      std::vector<float> values(n);
+      ranks.all_reduce(std::span(values));
+    });
+    EXPECT_EQ(fake.meetings, meetings) << size;
+    EXPECT_EQ(fake.calls, 0);
+  }
+}
+
+TEST(MpiRanks, ExchangeByMessagesWhereThereIsNoSharedMemory) {
+  FakeMpi fake(2);
+  fake.fails = "share";
+  ::testing::internal::CaptureStderr();
+  on_ranks(fake, [&](int rank) {
+    MpiRanks ranks(fake_module);
+    std::vector<float> values = values_of<float>(rank, 100);
+    ranks.all_reduce(std::span(values));
+    EXPECT_EQ(values, sums_of<float>(2, 100));
+  });
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+            "note: ranks exchange by messages, which is slower: no shared memory: MPI_ERR_NO_MEM: "
+            "as the test wants\n");
+  EXPECT_GT(fake.calls, 0);
+  EXPECT_EQ(fake.meetings, 0);
 }
 
 TEST(MpiRanks, TheTreeOverTwiceAsManyIsThatOverSumsOfNeighbours) {
@@ -122,11 +201,11 @@ TEST(SumParts, MayOverwriteAnyOfThem) {
   }
 }
 
-TEST(MpiRanks, GatherAndBroadcastInPieces) {
-  for (const size_t size : {1, 23, 24, 25, 100}) {
+void expect_gathers_and_broadcasts(MpiSizes sizes) {
+  for (const size_t size : {1, 23, 24, 25, 100, 512, 513, 2000}) {
     FakeMpi fake(3);
     on_ranks(fake, [&](int rank) {
-      MpiRanks ranks(fake_module, kTiny);
+      MpiRanks ranks(fake_module, sizes);
       const auto text = [&](int of) {
         std::string all;
         for (size_t i = 0; i < size; ++i) all += char('a' + (i * 7 + size_t(of) * 3) % 26);
@@ -142,15 +221,20 @@ TEST(MpiRanks, GatherAndBroadcastInPieces) {
         EXPECT_EQ(values, text(root));
       }
     });
-    EXPECT_LE(fake.longest, kTiny.most);
+    EXPECT_LE(fake.longest, sizes.most);
   }
+}
+
+TEST(MpiRanks, GatherAndBroadcastInPieces) {
+  expect_gathers_and_broadcasts(kTiny);
+  expect_gathers_and_broadcasts(kTinyShared);
 }
 
 TEST(MpiRanks, FewValuesTakeOneMessageAndManyTwo) {
   for (const auto& [size, calls] : {std::pair<size_t, int>{4, 1}, {5, 2}, {12, 2}, {13, 4}}) {
     FakeMpi fake(2);
     on_ranks(fake, [&, n = size](int) {
-      MpiRanks ranks(fake_module, {.most = 24, .gathered = 32});
+      MpiRanks ranks(fake_module, {.most = 24, .gathered = 32, .shared = 0});
       std::vector<float> values(n);
       ranks.all_reduce(std::span(values));
     });
@@ -162,12 +246,13 @@ TEST(MpiRanks, SayWhichCallFailed) {
   for (const auto& [function, says] :
        {std::pair{"start", "MPI does not start: MPI_ERR_OTHER: as the test wants"},
         std::pair{"all_to_all", "rank 1 of 2: a sum: MPI_ERR_OTHER"},
+        std::pair{"meet", "rank 1 of 2: an exchange: MPI_ERR_OTHER"},
         std::pair{"barrier", "rank 1 of 2: a barrier: MPI_ERR_OTHER"}}) {
     FakeMpi fake(2);
     fake.fails = function;
     on_ranks(fake, [&, wanted = says](int rank) {
       try {
-        MpiRanks ranks(fake_module, kTiny);
+        MpiRanks ranks(fake_module, fake.fails == "meet" ? kTinyShared : kTiny);
         std::vector<float> values(99);
         ranks.all_reduce(std::span(values));
         ranks.barrier();
