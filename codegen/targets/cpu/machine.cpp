@@ -19,17 +19,20 @@ int turns_of(const CpuFeatures& cpu, Factors factors) {
   return factors == Factors::bf16 ? 1 : 2;
 }
 
-/// A block of columns has four vectors, divided among the parts, where they fit; the tile has as
-/// many rows as the accumulators allow: 24 of 32 registers, 12 of 16. With matrix tiles, a block
-/// has two tiles of columns, or one for each part, and the tile has two row tiles, or two for each
-/// turn.
+/// A block of columns has four vectors, divided among the parts, where they fit, and of a product
+/// in 16 registers two; the tile has as many rows as the accumulators allow: 24 of 32 registers, 12
+/// of 16, and 10 where a product is multiplied into a register of its own before it is added (SSE).
+/// With matrix tiles, a block has two tiles of columns, or one for each part, and the tile has two
+/// row tiles, or two for each turn.
 TileShape vector_tile(const Machine& machine, const NestProgram& program) {
   TileShape shape;
   shape.lanes = machine.lanes;
   int parts = 1;
   for (const NestProduct& product : program.products) parts = std::max(parts, product.parts);
-  shape.accumulators = machine.registers >= 32 ? 24 : 12;
-  shape.vectors = std::max(1, 4 / parts);
+  const bool many = machine.registers >= 32;
+  shape.accumulators = many ? 24 : machine.lanes > 4 ? 12 : 10;
+  const int together = many || program.kind != NestKind::tiles ? 4 : 2;
+  shape.vectors = std::max(1, together / parts);
   const bool rounds = std::ranges::any_of(program.products, [](const NestProduct& product) {
     return product.factors != Factors::as_stored;
   });

@@ -146,7 +146,8 @@ std::pair<int, int> recurrent_loops(const Plan& plan) {
 
 /// Where rows would not fill the tiles of all workers, lowering shares out columns.
 TEST_P(RecurrentSplitCpu, FewRowsShareOutColumnsAndGiveTheSameBits) {
-  const testing::WideCase c{GetParam(), 2, 2, 200};
+  // A matrix of 240 by 240 pays for two barriers a step, whatever the width of its panels.
+  const testing::WideCase c{GetParam(), 2, 2, 240};
   CompileReport report;
   const GraphPtr graph =
       form_cpu_kernels(testing::wide_layer(c, testing::Derivatives::with), {}, report);

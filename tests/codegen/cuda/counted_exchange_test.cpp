@@ -181,7 +181,7 @@ TEST_F(CountedExchange, OfWholeStripsHasTheBitsOfTheStreamedPlacement) {
 /// Every text of which one place of the exchange is damaged: its numbers are others, or the
 /// emulator says what is wrong.
 TEST_F(CountedExchange, ADamagedExchangeIsFound) {
-  const Damage damages[] = {
+  const Damage of_exchange[] = {
       {R"(\n *await_bytes\([^\n]*)", "\n"},
       {R"(\n *cluster_barrier\(\);)", "\n__syncthreads();"},
       {R"(begin_counting\((\w+ \+ \w+), (\d+)u)", "begin_counting($1, $2u + 8u"},
@@ -200,7 +200,9 @@ TEST_F(CountedExchange, ADamagedExchangeIsFound) {
       {R"(in_group \* 2 \+ 1\))", "in_group * 2)"},
       {R"(own % (\d+) \* )", "(own + 1) % $1 * "},
       {R"((\n *\}\n) *__syncthreads\(\);\n)", "$1"},
-      // What lanes hold in registers: of the step before, and loaded a step ahead.
+  };
+  // What lanes hold in registers: of the step before, and loaded a step ahead.
+  const Damage of_registers[] = {
       {R"((held_\w+\[at_row\]\[at_column\] = )[^\n]*)", "$1 0.5f;"},
       {R"(= (held_\w+)\[at_row\]\[at_column\];)", "= $1[1 - at_row][at_column];"},
       {R"(iteration = following;)", "iteration = following - 1;"},
@@ -211,7 +213,9 @@ TEST_F(CountedExchange, ADamagedExchangeIsFound) {
   setenv("GRAPHC_MOCK_MULTIPROCESSORS", "4", 1);
   int found = 0;
   // Two tiles of rows, and one, whose carries are in registers.
-  for (const int batch : {20, 9}) {
+  using Damages = std::span<const Damage>;
+  for (const auto& [batch, damages] :
+       {std::pair{20, Damages(of_exchange)}, {9, Damages(of_registers)}}) {
     const WideCase c{"lstm", 4, batch, 22};
     const GraphPtr graph = wide_layer(c, Derivatives::with);
     const std::vector<cuda::KernelText> kernels =

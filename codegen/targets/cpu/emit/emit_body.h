@@ -3,6 +3,7 @@
 // loads and stores, and the accumulators of its reductions. LLVM's types appear by name only.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <span>
 #include <tuple>
@@ -122,6 +123,10 @@ class BodyEmitter {
   llvm::Value* load_iota(const NestInstruction& in, llvm::Value* row, llvm::Value* column);
   void store_operand(const NestInstruction& in, llvm::Value* row, llvm::Value* column,
                      llvm::Value* mask);
+  llvm::Value* emit_either(llvm::Value* condition, const std::function<llvm::Value*()>& one,
+                           const std::function<llvm::Value*()>& other);
+  llvm::Value* access_lanes(llvm::Value* mask,
+                            const std::function<llvm::Value*(llvm::Value* mask)>& access);
   void store_vector(const NestOperand& operand, llvm::Value* value, llvm::Value* pointer,
                     llvm::Value* mask);
   llvm::Value* load_sum(const NestInstruction& in, llvm::Value* tile);

@@ -2,6 +2,7 @@
 #include "codegen/targets/cpu/emit/emit_product.h"
 
 #include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/Module.h>
 
 #include <vector>
@@ -71,10 +72,47 @@ class ProductEmitter {
   void store(size_t i, Value* sum) { b_.CreateAlignedStore(sum, sum_at(i), llvm::Align(4)); }
   Value* load(Value* pointer) { return b_.CreateAlignedLoad(vector_, pointer, llvm::Align(4)); }
 
+  /// The number of a row, in all lanes.
+  Value* left_of(int row, Value* offset) {
+    Value* x =
+        b_.CreateAlignedLoad(b_.getFloatTy(), at(rows_[size_t(row)], offset), llvm::Align(4));
+    return b_.CreateVectorSplat(unsigned(loop_.lanes), x);
+  }
+
+  /// Keeps loads in their order. LLVM would load all factors first, and spill sums for them.
+  void keep_order() {
+    auto* type = llvm::FunctionType::get(b_.getVoidTy(), false);
+    b_.CreateCall(llvm::InlineAsm::get(type, "", "~{memory}", true));
+  }
+
+  /// The sums after one step of k. Of rows and vectors, the fewer are in registers beside the sums,
+  /// and the others one by one: three rows of four vectors take sixteen registers.
+  std::vector<Value*> emit_terms(Value* panel, Value* offset, const std::vector<PHINode*>& sums) {
+    const VectorMath math(b_, kernel_.cpu());
+    const bool by_vector = loop_.rows < loop_.vectors;
+    const int kept = by_vector ? loop_.rows : loop_.vectors;
+    const int passed = by_vector ? loop_.vectors : loop_.rows;
+    const bool few_registers = kernel_.cpu().vector_registers < 32;
+    const auto factor = [&](bool left, int i) {
+      return left ? left_of(i, offset) : load(at(panel, i * vector_bytes()));
+    };
+    std::vector<Value*> beside, next(sums.begin(), sums.end());
+    for (int i = 0; i < kept; ++i) beside.push_back(factor(by_vector, i));
+    for (int j = 0; j < passed; ++j) {
+      if (few_registers) keep_order();
+      Value* other = factor(!by_vector, j);
+      for (int i = 0; i < kept; ++i) {
+        const int row = by_vector ? i : j, vector = by_vector ? j : i;
+        Value*& sum = next[size_t(row * loop_.vectors + vector)];
+        sum = math.multiply_add(beside[size_t(i)], other, sum);
+      }
+    }
+    return next;
+  }
+
   /// The sums of the terms of this call.
   std::vector<Value*> emit_loop() {
     const std::vector<Value*> initial(sums(), llvm::Constant::getNullValue(vector_));
-    const VectorMath math(b_, kernel_.cpu());
     BasicBlock *before = b_.GetInsertBlock(), *head = block("k"), *done = block("done");
     Value* count = function_->getArg(4);
     b_.CreateCondBr(b_.CreateICmpSGT(count, b_.getInt64(0)), head, done);
@@ -96,17 +134,7 @@ class ProductEmitter {
     for (int64_t line = 0; line < loop_.vectors * vector_bytes(); line += kLineBytes)
       fetch_line(b_, at(panel, kFetchAhead * loop_.k_bytes + line), CacheLevel::first);
     fetch_line(b_, later, CacheLevel::second);
-    std::vector<Value*> right, next;
-    for (int v = 0; v < loop_.vectors; ++v) right.push_back(load(at(panel, v * vector_bytes())));
-    for (int m = 0; m < loop_.rows; ++m) {
-      Value* x =
-          b_.CreateAlignedLoad(b_.getFloatTy(), at(rows_[size_t(m)], offset), llvm::Align(4));
-      x = b_.CreateVectorSplat(unsigned(loop_.lanes), x);
-      for (int v = 0; v < loop_.vectors; ++v) {
-        next.push_back(
-            math.multiply_add(x, right[size_t(v)], carried[size_t(m * loop_.vectors + v)]));
-      }
-    }
+    const std::vector<Value*> next = emit_terms(panel, offset, carried);
     left->addIncoming(b_.CreateSub(left, b_.getInt64(1)), head);
     panel->addIncoming(at(panel, loop_.k_bytes), head);
     offset->addIncoming(b_.CreateAdd(offset, function_->getArg(2)), head);
