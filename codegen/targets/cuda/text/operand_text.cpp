@@ -202,10 +202,15 @@ std::string OperandText::right_term_stride(int p) const {
 
 void OperandText::write_resident(TextWriter& text, int p) const {
   const NestProduct& product = form_of(p);
-  const int width = tile_.block_columns(), line_width = product.parts * width;
+  const int width = tile_.block_columns();
+  const int staged = internal::staged_width(product.parts * width, ProductTile::kThreads);
   const int stride = product_.right_stride(product.parts);
-  // Words of two terms come in fours (term_of()): a turn begins with the first of four.
-  const int words = std::max(kResidentAtOnce * ProductTile::kThreads / line_width / 4, 1) * 4;
+  // Words of two terms come in fours (term_of()): a turn begins with the first of four. Where a
+  // thread has not the same word of each four, every load has an address of its own, two registers.
+  const bool has_addresses =
+      product_.terms_of_word(p) > 1 && ProductTile::kThreads / staged % 4 != 0;
+  const int at_once = has_addresses ? kResidentAtOnce / 2 : kResidentAtOnce;
+  const int words = std::max(at_once * ProductTile::kThreads / staged / 4, 1) * 4;
   text.line("const int words_there = (int)({});", resident_words(p));
   text.line("const int thread = threadIdx.x;");
   const auto put = [=, this](const std::string& line, const std::string& at,
