@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // NVRTC compiles every kernel of every op, of a layer of W1 in each placement, of a language
 // model's training step, and of products on tensor cores, or of the last two every second
-// (tests/testing/samples.h): each for one of three architectures, the slow suite for all. None
-// spills registers. Skipped where there is no NVRTC. It needs no GPU.
+// (tests/testing/samples.h): each for one of three architectures, the slow suite for all; and loops
+// of cells, sizes and precisions that are in use, the slow suite of all of them. None spills
+// registers. Skipped where there is no NVRTC. It needs no GPU.
 #include "runtime/cuda/nvrtc.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,6 +19,7 @@
 
 #include "codegen/targets/cuda/launches/code.h"
 #include "codegen/targets/cuda/machine.h"
+#include "models/registry.h"
 #include "tests/codegen/cuda/cuda_draw.h"
 #include "tests/codegen/cuda/kernel_texts.h"
 #include "tests/testing/counts.h"
@@ -198,6 +201,48 @@ TEST(NvrtcClusters, CompilesLoopsThatFillTheRegisters) {
   });
   ASSERT_EQ(texts.size(), 4u);
   expect_compiled(texts, "sm_90a");
+}
+
+/// The kernels of loops of a training step of lstm-layer.
+void add_loops(const char* cell, int hidden, int batch, Precision precision,
+               std::string_view architecture, KernelTexts& texts) {
+  const auto layer =
+      make_program("lstm-layer", {fmt::format("cell={}", cell), fmt::format("hidden={}", hidden),
+                                  "steps=20", fmt::format("batch={}", batch)});
+  KernelTexts all;
+  add_kernels(layer->model().trace("train", layer->extents("train")).graph, architecture, "fused",
+              all, precision);
+  std::erase_if(all,
+                [](const auto& text) { return text.second.find("_loop") == std::string::npos; });
+  EXPECT_GE(all.size(), 2u) << cell << " " << hidden;
+  for (auto& [text, name] : all)
+    name = fmt::format("{}_{}_{}_{}_{}", cell, hidden, batch, name_of(precision), name);
+  texts.merge(all);
+}
+
+/// What fills registers depends on all three. Each of these kernels spilled once: weights in many
+/// turns, many weights of a step beside others, two operands ahead, and many nests.
+TEST(NvrtcLoops, SpillAtNoSizeInUse) {
+  if (!cuda::nvrtc_present()) GTEST_SKIP() << "needs libnvrtc: " << cuda::nvrtc_library().why_not;
+  KernelTexts texts;
+  add_loops("lstm", 200, 20, Precision::bf16, "sm_90a", texts);
+  add_loops("gru", 650, 20, Precision::fp16, "sm_90a", texts);
+  add_loops("projected-lstm", 650, 20, Precision::tf32, "sm_90a", texts);
+  add_loops("layer-norm-lstm", 650, 20, Precision::bf16, "sm_90a", texts);
+  expect_compiled(texts, "sm_90a");
+}
+
+TEST_P(NvrtcSlow, CompilesLoopsOfEveryCellSizeAndPrecision) {
+  KernelTexts texts;
+  for (const char* cell : {"lstm", "peephole-lstm", "layer-norm-lstm", "projected-lstm", "gru",
+                           "gru-reset-before", "rnn"}) {
+    for (const auto& [hidden, batch] :
+         {std::pair{200, 20}, {256, 20}, {650, 20}, {1500, 20}, {512, 128}, {1024, 128}}) {
+      for (const Precision precision : cuda::kPrecisions)
+        add_loops(cell, hidden, batch, precision, GetParam(), texts);
+    }
+  }
+  expect_compiled(texts, GetParam());
 }
 
 std::string name_of(const ::testing::TestParamInfo<std::string>& architecture) {

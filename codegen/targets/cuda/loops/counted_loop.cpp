@@ -269,7 +269,18 @@ class CountedPlanning {
       loop_.words = std::max(loop_.words, product.operand_at + product.staged_words_of_step());
     if (loop_.words * 4 > room_)
       return fmt::format("its matrices and operands take {} bytes of a block", loop_.words * 4);
+    stage_all_at_once();
     return {};
+  }
+
+  /// Takes what memory there is for the right fragments on their way to registers: filled in one
+  /// turn, registers of earlier turns are not beside those for the loads of later ones.
+  void stage_all_at_once() {
+    for (const CountedProduct& product : loop_.products) {
+      const int64_t wanted =
+          product.operand_at + product.in_registers * product.staged_words_of_step();
+      loop_.words = std::max(loop_.words, std::min(wanted, room_ / 4));
+    }
   }
 
   const LoopNests& nests_;

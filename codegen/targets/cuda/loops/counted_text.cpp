@@ -185,7 +185,8 @@ void write_word(TextWriter& text, const CountedProduct& product, Factors factors
 }
 
 /// Brings the column of a `word` of a lane's right fragments into scope; 0 where there is none.
-void write_right_column(TextWriter& text, const CountedLoop& loop, const CountedProduct& product) {
+void write_right_column(TextWriter& text, const CountedLoop& loop, const CountedProduct& product,
+                        std::string_view index_type) {
   const CountedNest& lanes = product.lanes;
   const int tiles = lanes.tiles_of_warp;
   const std::string tile = fmt::format("{}{}", unit_tile_text(lanes),
@@ -200,7 +201,7 @@ void write_right_column(TextWriter& text, const CountedLoop& loop, const Counted
     text.line("const long long wanted = column_begin + ({}) * {} + group;", tile, kUnits);
     text.line("const bool column_there = wanted < column_end;");
   }
-  text.line("const long long column = column_there ? wanted : 0;");
+  text.line("const {0} column = column_there ? ({0})wanted : 0;", index_type);
 }
 
 }  // namespace
@@ -286,11 +287,14 @@ void write_ready_fragments(TextWriter& text, const CountedLoop& loop, const Coun
   text.line("const int half = word % 2, at_part = word / {} % {};", 2 * product.lanes.tiles_of_warp,
             of.parts);
   text.line("const int step = {}at;", first_step_text(product));
-  write_right_column(text, loop, product);
+  // A packed matrix that blocks of a cluster hold has fewer elements than 31 bits count. With 64 an
+  // address takes so many registers that the derivative of a GRU (H 650, bf16) spills.
+  const std::string_view index_type = form.panel_widths[size_t(p)] > 0 ? "int" : "long long";
+  write_right_column(text, loop, product, index_type);
   const auto number = [&](const std::string& term) {
     const std::string index = right_index(program, form, body, p, "at_part", "(long long)" + term);
-    return loaded_text(of.right,
-                       fmt::format("{}[{}]", body.name_of(ParameterKind::right, p), index));
+    return loaded_text(of.right, fmt::format("{}[({})({})]", body.name_of(ParameterKind::right, p),
+                                             index_type, index));
   };
   write_word(text, product, of.factors, "const unsigned packed", "column_there", number);
   text.line("if (at < end{})", when_busy(product));

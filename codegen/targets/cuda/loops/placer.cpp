@@ -17,6 +17,17 @@ constexpr int64_t kSharedKept = 1 << 10;
 /// Instructions that a thread executes to copy a number of an operand into shared memory, and
 /// instructions that a multiprocessor executes per cycle, each for one number.
 constexpr double kInstructionsOfNumber = 6, kInstructionsPerClock = 128;
+/// An estimate of the registers that a thread of a loop has for numbers that it loads ahead and for
+/// sums: of 255, what one product needs for its places and factors leaves so many, from which each
+/// operand of a nest takes those of its place and stride, and each further product those of its own
+/// places. The numbers are fitted to NVRTC 13.0, not counted: with more, loops of layer norm, of
+/// projections and of GRUs (H 650) spill on sm_90a, which tests/codegen/cuda/nvrtc_test.cpp would
+/// say. A constant of 32 or 48 for all loops is no substitute: pieces are shorter then, and by the
+/// model the derivative of an LSTM (H 1024, T 20, B 128, bf16) takes 590 us instead of 265.
+constexpr int kRegistersOfLoop = 166;
+constexpr double kRegistersOfOperand = 1.5, kRegistersOfFurtherProduct = 80;
+/// Numbers loaded ahead that no estimate forbids: those of the shortest pieces.
+constexpr int kLeastAheadInLoop = 16;
 /// Maximum size of static arrays of nests without products.
 constexpr int64_t kMostStatic = 48 << 10;
 
@@ -30,10 +41,16 @@ int64_t rounded_up(int64_t count, int64_t to) { return (count + to - 1) / to * t
 }  // namespace
 
 Placer::Placer(const LoopNests& nests, const Gpu& gpu) : nests_(nests), gpu_(gpu) {
+  int64_t operands_in_memory = 0;
   for (size_t i = 0; i < nests_.nests.size(); ++i) {
     for (const CallProduct& product : nests_.nests[i]->products)
       invariant_.push_back(is_invariant(nests_, product));
+    operands_in_memory += std::ranges::count_if(nests_.program(i).operands, [](const auto& each) {
+      return each.kind != OperandKind::literal && each.kind != OperandKind::iota;
+    });
   }
+  registers_ahead_ = int(kRegistersOfLoop - kRegistersOfOperand * double(operands_in_memory) -
+                         kRegistersOfFurtherProduct * (double(invariant_.size()) - 1));
 }
 
 bool Placer::possible() const {
@@ -226,8 +243,9 @@ void Placer::grow_pieces(LoopPlacement& p, int64_t room) const {
   }
 }
 
-bool Placer::reads_ahead(const NestProgram& program, const NestForm& form) {
+bool Placer::reads_ahead(const NestProgram& program, const NestForm& form) const {
   const ProductTile tile = product_tile(program, form);
+  const auto text = product_text(program, tile);
   bool stages = false;
   for (size_t p = 0; p < program.products.size(); ++p) {
     const int parts = std::min(program.products[p].parts, kPartsAtOnce);
@@ -235,7 +253,15 @@ bool Placer::reads_ahead(const NestProgram& program, const NestForm& form) {
     const bool exchanged = form.owned && form.exchanged[p];
     const int right = resident ? 0 : parts * tile.block_columns();
     const int left = exchanged ? 0 : tile.block_rows();
-    if (std::max(left, right) * tile.k / ProductTile::kThreads > internal::kMostAhead) return false;
+    const int sums = int(text->sums(int(p)));
+    // Two factors of each number are kept beside the sums then.
+    const bool is_split = program.products[p].factors == Factors::split_tf32;
+    const int most_ahead = std::clamp(registers_ahead_ - (is_split ? 3 : 1) * sums,
+                                      kLeastAheadInLoop, 2 * internal::kMostAhead);
+    const int staged = right == 0 ? 0 : internal::staged_width(right, ProductTile::kThreads);
+    if ((left + staged) * tile.k > most_ahead * ProductTile::kThreads ||
+        std::max(left, staged) * tile.k > internal::kMostAhead * ProductTile::kThreads)
+      return false;
     stages |= left > 0 || right > 0;
   }
   return stages || tile.k <= kPiece;

@@ -39,7 +39,7 @@ class Placer {
   void add_exchanges(LoopPlacement& p, const std::vector<Exchange>& exchanges) const;
   void grow_pieces(LoopPlacement& p, int64_t room) const;
   /// Whether pieces of operands are loaded into registers while the previous ones are multiplied.
-  static bool reads_ahead(const NestProgram& program, const NestForm& form);
+  bool reads_ahead(const NestProgram& program, const NestForm& form) const;
   int64_t staging_bytes(const LoopPlacement& p) const;
   int64_t static_bytes(const LoopPlacement& p) const;
   DType dtype() const;
@@ -55,6 +55,7 @@ class Placer {
   const LoopNests& nests_;
   const Gpu& gpu_;
   std::vector<bool> invariant_;  ///< by product, over all nests
+  int registers_ahead_ = 0;      ///< for operands loaded ahead and sums
 };
 
 }  // namespace graphc::core::cuda

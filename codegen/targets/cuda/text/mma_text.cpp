@@ -90,8 +90,9 @@ class MmaText : public ProductText {
                   : fmt::format("warp < {} && ", warps_ * pieces_at_a_time()),
               row_end, column_end);
     // Unrolls several steps, so that loads of the next ones overlap products; fewer if much of a
-    // stage is kept in registers.
-    if (tile_.k > 4 * form.terms) text.line("#pragma unroll {}", pieces_at_a_time() > 2 ? 2 : 4);
+    // stage, or two of each factor, are kept in registers.
+    const bool is_crowded = pieces_at_a_time() > 2 || split;
+    if (tile_.k > 4 * form.terms) text.line("#pragma unroll {}", is_crowded ? 2 : 4);
     text.open("for (int at_term = 0; at_term < there; at_term += {})", form.terms);
     if (!pieces.left_is_ready || form.terms == 8)
       text.line("const int lane_term = at_term + in_group;");

@@ -88,7 +88,7 @@ internal::StagingText OperandText::left(int p) const {
     text.line("const {}* from = &{}[{}];", stored_type_text(product.left), name,
               NestBody::sum_of(index));
   };
-  const int step = piece.has_columns() ? piece.line_step() : 0;
+  const int step = piece.has_columns() ? piece.line_step() : int{piece.has_many_columns()};
   texts.number = [=](int number) {
     const std::string at = number == 0 ? "0" : fmt::format("{} * {}", ProductText::kSecondTerm, k);
     return fmt::format("{} < rows_there && there_{} ? {} : {}",
@@ -121,19 +121,29 @@ internal::StagingText OperandText::right(int p, int part, int parts, int words,
                                          decltype(internal::StagedTexts::put) put) const {
   const NestProduct& product = form_of(p);
   const int numbers = product_.terms_of_word(p), width = tile_.block_columns();
+  const int line = internal::staged_width(parts * width, ProductTile::kThreads);
+  const bool is_wider = line > parts * width;
   internal::StagedPiece piece{
-      fmt::format("right_{}", p), type_of(product.sum), words, parts * width, numbers,
+      fmt::format("right_{}", p), type_of(product.sum), words, line, numbers,
       ProductTile::kThreads};
   // The terms between a thread's words are equally spaced in all turns where words come in fours.
   const bool walks = piece.has_columns() && (numbers == 1 || piece.line_step() % 4 == 0);
   internal::StagedTexts texts;
   texts.put = std::move(put);
+  if (is_wider)
+    texts.put = [=, put = std::move(texts.put)](const std::string& in, const std::string& at,
+                                                const std::string& first,
+                                                const std::string& second) {
+      return fmt::format("if ({} < {}) {}", at, parts * width, put(in, at, first, second));
+    };
   const std::string term_stride = right_term_stride(p);
-  texts.place = [=, this](TextWriter& text, const std::string& line, const std::string& at) {
-    text.line("const int in_line = {}, word = {};", at, line);
+  texts.place = [=, this](TextWriter& text, const std::string& in, const std::string& at) {
+    text.line("const int in_line = {}, word = {};", at, in);
     text.line("const int at_column = in_line % {0}, at_part = in_line / {0};", width);
     text.line("const long long column = first_column + at_column;");
-    text.line("const bool column_there = column < {};", column_end);
+    text.line("const bool column_there = {}column < {};",
+              is_wider ? fmt::format("in_line < {} && ", parts * width) : std::string(),
+              column_end);
     text.line("const long long term = loaded_term + {};", product_.term_of(p, "word"));
     if (walks)
       text.line("const {}* from = &{}[{}];", stored_type_text(product.right),
@@ -192,10 +202,15 @@ std::string OperandText::right_term_stride(int p) const {
 
 void OperandText::write_resident(TextWriter& text, int p) const {
   const NestProduct& product = form_of(p);
-  const int width = tile_.block_columns(), line_width = product.parts * width;
+  const int width = tile_.block_columns();
+  const int staged = internal::staged_width(product.parts * width, ProductTile::kThreads);
   const int stride = product_.right_stride(product.parts);
-  // Words of two terms come in fours (term_of()): a turn begins with the first of four.
-  const int words = std::max(kResidentAtOnce * ProductTile::kThreads / line_width / 4, 1) * 4;
+  // Words of two terms come in fours (term_of()): a turn begins with the first of four. Where a
+  // thread has not the same word of each four, every load has an address of its own, two registers.
+  const bool has_addresses =
+      product_.terms_of_word(p) > 1 && ProductTile::kThreads / staged % 4 != 0;
+  const int at_once = has_addresses ? kResidentAtOnce / 2 : kResidentAtOnce;
+  const int words = std::max(at_once * ProductTile::kThreads / staged / 4, 1) * 4;
   text.line("const int words_there = (int)({});", resident_words(p));
   text.line("const int thread = threadIdx.x;");
   const auto put = [=, this](const std::string& line, const std::string& at,

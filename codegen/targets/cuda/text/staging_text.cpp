@@ -40,7 +40,24 @@ void StagingText::bring(TextWriter& text) const {
   text.close();
 }
 
+/// A pointer walks down a column: an address for each line would take two registers.
+void StagingText::load_columns(TextWriter& text) const {
+  text.line("#pragma unroll");
+  text.open("for (int at_position = 0; at_position < {}; ++at_position)",
+            piece_.width / piece_.threads);
+  texts_.place(text, "0", fmt::format("at_position * {} + thread", piece_.threads));
+  text.line("#pragma unroll");
+  text.open("for (int at = 0; at < {}; ++at)", piece_.lines);
+  const std::string word = fmt::format("(at_position * {} + at)", piece_.lines);
+  for (int number = 0; number < piece_.numbers; ++number)
+    text.line("{} = {};", waiting(number, word), texts_.number(number));
+  text.line("{};", texts_.advance);
+  text.close();
+  text.close();
+}
+
 void StagingText::load(TextWriter& text, int words, const std::string& first) const {
+  if (is_by_column()) return load_columns(text);
   text.open_block();
   const bool columns = piece_.has_columns();
   if (columns) texts_.place(text, line(first, "0"), place_in_line(first, "0"));
@@ -81,6 +98,7 @@ std::string StagingText::line(const std::string& first, std::string_view at) con
     const std::string own = fmt::format("thread / {}", piece_.width);
     return word == "0" ? own : fmt::format("{} + {}", product(word, piece_.line_step()), own);
   }
+  if (is_by_column()) return fmt::format("{} % {}", word, piece_.lines);
   if (piece_.width % piece_.threads == 0)
     return fmt::format("{} / {}", word, piece_.width / piece_.threads);
   return fmt::format("({} + thread) / {}", product(word, piece_.threads), piece_.width);
@@ -89,6 +107,8 @@ std::string StagingText::line(const std::string& first, std::string_view at) con
 std::string StagingText::place_in_line(const std::string& first, std::string_view at) const {
   const std::string word = nth(first, at);
   if (piece_.has_columns()) return fmt::format("thread % {}", piece_.width);
+  if (is_by_column())
+    return fmt::format("{} / {} * {} + thread", word, piece_.lines, piece_.threads);
   if (piece_.width % piece_.threads == 0)
     return fmt::format("{} % {} * {} + thread", word, piece_.width / piece_.threads,
                        piece_.threads);
@@ -99,9 +119,9 @@ bool StagingText::is_beyond(int words) const {
   return piece_.lines * piece_.width % piece_.threads != 0 || words_ % words != 0;
 }
 
-std::string StagingText::waiting(int number) const {
-  if (piece_.numbers == 1) return fmt::format("ahead_{}[at]", piece_.name);
-  return fmt::format("ahead_{}[at * {} + {}]", piece_.name, piece_.numbers, number);
+std::string StagingText::waiting(int number, std::string_view at) const {
+  if (piece_.numbers == 1) return fmt::format("ahead_{}[{}]", piece_.name, at);
+  return fmt::format("ahead_{}[{} * {} + {}]", piece_.name, at, piece_.numbers, number);
 }
 
 }  // namespace graphc::core::cuda::internal

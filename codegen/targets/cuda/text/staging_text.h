@@ -6,6 +6,7 @@
 // previous piece is multiplied.
 #pragma once
 
+#include <bit>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -32,12 +33,22 @@ struct StagedPiece {
   /// Whether a thread has the same position in each of its lines, which are line_step() apart.
   bool has_columns() const { return threads % width == 0; }
   int line_step() const { return threads / width; }
+  /// Whether it has several positions, the same in each line, and all of their words at a time.
+  bool has_many_columns() const { return width > threads && width % threads == 0 && reads_ahead(); }
 };
+
+/// The width of a piece whose lines have so many words: the next one by which each of so many
+/// threads has the same position in all of its lines, if there is one. The words between are none.
+inline int staged_width(int words, int threads) {
+  const int wider = int(std::bit_ceil(unsigned(words)));
+  return words > threads || threads % wider != 0 ? words : wider;
+}
 
 /// Texts that the owner of a piece provides.
 struct StagedTexts {
   /// Declares the variables that the other texts use, given the texts of the line and of the
-  /// position in it; those of a thread's first word if the piece has columns.
+  /// position in it; those of a thread's first word, or the first one of each position, if the
+  /// piece has columns.
   using Place = std::function<void(TextWriter&, const std::string& line, const std::string& at)>;
   Place place;
   /// The expression for a number of the word, 0 or 1: of the word at `place`, or of the one `at`
@@ -70,6 +81,7 @@ class StagingText {
 
  private:
   void load(TextWriter& text, int words, const std::string& first) const;
+  void load_columns(TextWriter& text) const;
   void put(TextWriter& text, int words, const std::string& first) const;
   /// Opens a loop of each thread over `words` of its words, after the `first` ones.
   void open_words(TextWriter& text, int words, const std::string& first) const;
@@ -79,7 +91,10 @@ class StagingText {
   std::string place_in_line(const std::string& first, std::string_view at) const;
   /// Whether a turn of `words` words of each thread may pass the end.
   bool is_beyond(int words) const;
-  std::string waiting(int number) const;
+  /// Whether a thread has its words column by column.
+  bool is_by_column() const { return piece_.has_many_columns() && !texts_.advance.empty(); }
+  /// The register of a number of the thread's word `at`.
+  std::string waiting(int number, std::string_view at = "at") const;
 
   const StagedPiece piece_;
   const StagedTexts texts_;
