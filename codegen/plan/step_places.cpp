@@ -39,19 +39,21 @@ class StepPlaces {
     for (const Carry& carry : loop.carries) {
       const auto found = uses.find(carry.now);
       if (found == uses.end()) continue;
-      for (auto& [buffer, of_value] : uses) {
-        const Buffer& value = plan_.buffers[size_t(buffer)];
-        if (value.scope != loop.id || value.place != Place::arena ||
-            value.bytes != plan_.buffers[size_t(carry.now)].bytes ||
-            !fits(loop.body, depth, carry.now, found->second, buffer, of_value))
-          continue;
-        for (Record& record : loop.body) {
-          change_addresses(record, [&, from = buffer](Address& address) {
-            if (address.buffer == from) address.buffer = carry.now;
-          });
-        }
-        break;
+      const auto value = std::ranges::find_if(uses, [&](const auto& use) {
+        const Buffer& buffer = plan_.buffers[size_t(use.first)];
+        return buffer.scope == loop.id && buffer.place == Place::arena &&
+               buffer.bytes == plan_.buffers[size_t(carry.now)].bytes &&
+               fits(loop.body, depth, carry.now, found->second, use.first, use.second);
+      });
+      if (value == uses.end()) continue;
+      for (Record& record : loop.body) {
+        change_addresses(record, [&](Address& address) {
+          if (address.buffer == value->first) address.buffer = carry.now;
+        });
       }
+      // What is known of the uses of either is no longer so.
+      uses.erase(value);
+      uses.erase(carry.now);
     }
   }
 
@@ -68,9 +70,8 @@ class StepPlaces {
         (access.mode == AccessMode::read ? own.reads : own.writes).push_back(i);
         own.elsewhere |= !access.address->terms.empty();
         if (access.address->at_first)
-          visit_reads(*access.address, [&](const Address& address) {
-            uses[address.buffer].elsewhere = true;
-          });
+          visit_reads(*access.address,
+                      [&](const Address& address) { uses[address.buffer].elsewhere = true; });
       });
     }
     return uses;
