@@ -85,12 +85,13 @@ class ProductEmitter {
     b_.CreateCall(llvm::InlineAsm::get(type, "", "~{memory}", true));
   }
 
-  /// The sums after one step of k. Of 16 registers, the fewer of rows and vectors take theirs
-  /// beside the sums, and the others one after another: three rows of four vectors fill them.
+  /// The sums after one step of k. Of rows and vectors, the fewer are in registers beside the sums,
+  /// and the others one after another: three rows of four vectors take 16 registers so, and three
+  /// of eight 28 of 32.
   std::vector<Value*> emit_terms(Value* panel, Value* offset, const std::vector<PHINode*>& sums) {
     const VectorMath math(b_, kernel_.cpu());
     const bool few_registers = kernel_.cpu().vector_registers < 32;
-    const bool by_vector = few_registers && loop_.rows < loop_.vectors;
+    const bool by_vector = loop_.rows < loop_.vectors;
     const int kept = by_vector ? loop_.rows : loop_.vectors;
     const int passed = by_vector ? loop_.vectors : loop_.rows;
     const auto factor = [&](bool left, int i) {
