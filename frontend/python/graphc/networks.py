@@ -6,7 +6,7 @@ import dataclasses
 import functools
 
 from . import _graphc
-from .errors import InputError, UsageError, announce as _announce
+from .errors import InputError, ResourceError, UsageError, announce as _announce
 
 DType = _graphc.DType
 #: Shapes that are kept compiled.
@@ -23,7 +23,7 @@ def usable(precision):
     try:
         _graphc.Session(model, target="cpu", precision="bf16", announce=str).compile(
             "f", (DType.f32, (8, 8)), (DType.f32, (8, 8)))
-    except UsageError:
+    except ResourceError:
         return "f32"
     return "bf16"
 

@@ -4,11 +4,13 @@ import pickle
 import subprocess
 import sys
 import unittest
+import unittest.mock
 
 import torch
 
 import graphc
 import graphc.torch
+from graphc import networks
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 
@@ -107,6 +109,12 @@ class Functions(unittest.TestCase):
             found = head(leaves[0].bfloat16(), *leaves[1:])
         self.assertEqual(found.dtype, torch.float32)
         torch.testing.assert_close(found, head_in_torch(*leaves), rtol=0.05, atol=0.05)
+
+    def test_autocast_where_bf16_is_not_fast(self):
+        # The kind of error that a session gives on such a processor, whatever this one is.
+        slow = graphc.ResourceError("precision 'bf16' needs a processor with matrix tiles")
+        with unittest.mock.patch.object(networks._graphc, "Session", side_effect=slow):
+            self.assertEqual(networks.usable.__wrapped__("autocast"), "f32")
 
     def test_errors(self):
         x, weight, bias, labels = arguments()

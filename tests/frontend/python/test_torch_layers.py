@@ -85,7 +85,7 @@ class Layers(unittest.TestCase):
             kinds = word_language_model.kinds_of(precision)
             try:
                 found, _ = word_language_model.train(**options, **kinds)
-            except graphc.UsageError as error:
+            except graphc.ResourceError as error:
                 self.assertRegex(str(error), f"precision '{precision}' needs a processor")
                 continue
             self.assertLess(max(abs(a - b) for a, b in zip(found, wanted)), 1e-4)
