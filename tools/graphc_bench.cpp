@@ -303,7 +303,8 @@ int bench_on_ranks(Options& options) {
   options.world = options.settings.ranks = ranks;
   try {
     if (options.bandwidth || !options.peers.empty() || find_model(options.what) == nullptr)
-      throw commands::usage_error("{} ranks measure a model, without --peers", ranks->count());
+      throw commands::usage_error("{} ranks measure a model, without --bandwidth and --peers",
+                                  ranks->count());
     std::string line = commands::ranks_text(*ranks, options.compile.threads);
     if (options.compile.ranks.gradients == DType::bf16) line += ", gradients sent in bf16";
     if (options.is_first()) write_message(line);
