@@ -2,15 +2,14 @@
 #include "codegen/targets/cpu/emit/emit_body.h"
 
 #include <llvm/IR/IRBuilder.h>
-#include <llvm/IR/PatternMatch.h>
 
 #include <algorithm>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "codegen/targets/cpu/machine.h"
 #include "codegen/targets/cpu/math/emit_scalar.h"
-#include "ir/mutant.h"
 
 namespace graphc::core::cpu {
 
@@ -52,6 +51,10 @@ Value* BodyEmitter::at(Value* pointer, Value* bytes) {
 }
 
 void BodyEmitter::run_level(Level level, std::span<const Place> places) {
+  if (level == Level::row) {
+    starts_.clear();
+    for (const Place& place : places) set_starts(place.row, starts_of(place.row));
+  }
   for (size_t i = 0; i < program_.body.size(); ++i) {
     if (levels_[i] != level) continue;
     for (place_ = 0; place_ < places.size(); ++place_) run(program_.body[i], i, places[place_]);
@@ -98,6 +101,27 @@ int BodyEmitter::places_at_once() const {
     }
   }
   return long_ones >= 2 ? 2 : 1;
+}
+
+int BodyEmitter::moving_operands() const {
+  std::set<std::pair<int, int>> places;
+  for (size_t i = 0; i < program_.body.size(); ++i) {
+    const NestInstruction& in = program_.body[i];
+    if (levels_[i] != Level::element || (in.kind != NestOp::load && in.kind != NestOp::store))
+      continue;
+    const NestOperand& operand = program_.operands[size_t(in.operand)];
+    if (operand.by_row && operand.kind != OperandKind::iota) places.insert({in.operand, in.part});
+  }
+  return int(places.size());
+}
+
+int BodyEmitter::cost_of_element() const {
+  int cost = 0;
+  for (size_t i = 0; i < program_.body.size(); ++i) {
+    if (levels_[i] == Level::element && program_.body[i].kind == NestOp::scalar)
+      cost += cost_of(program_.body[i].op);
+  }
+  return cost;
 }
 
 std::vector<FetchedPart> BodyEmitter::fetched_parts() const {
@@ -157,203 +181,6 @@ Value* BodyEmitter::scalar(const NestInstruction& in) {
   const llvm::IRBuilderBase::FastMathFlagGuard guard(b_);
   allow_fused(in.op);
   return emit_scalar(b_, cpu_, in.op, in.dtype, program_.body[size_t(in.a)].dtype, operands);
-}
-
-Value* BodyEmitter::address(int index, int part, Value* row, Value* column) {
-  const NestOperand& operand = program_.operands[size_t(index)];
-  const OperandValues& argument = operands_[size_t(index)];
-  Value* pointer = argument.base;
-  if (operand.by_row && row != nullptr) pointer = at(pointer, b_.CreateMul(row, argument.row));
-  if (part > 0) pointer = at(pointer, b_.CreateMul(argument.part, number(part)));
-  if (operand.column == ColumnStep::contiguous && column != nullptr) {
-    pointer = at(pointer, b_.CreateMul(column, number(size_of(operand.dtype))));
-  } else if (operand.column == ColumnStep::strided && column != nullptr) {
-    pointer = at(pointer, b_.CreateMul(column, argument.column));
-  }
-  return pointer;
-}
-
-/// In memory bool is a byte and bf16 the upper half of an f32; in registers bool is a bit.
-llvm::Type* BodyEmitter::stored_type(DType dtype) {
-  if (dtype == DType::bf16)
-    return llvm::FixedVectorType::get(b_.getInt16Ty(), unsigned(shape_.lanes));
-  return vector_type(b_, dtype == DType::boolean ? DType::u8 : dtype, shape_.lanes);
-}
-
-Value* BodyEmitter::as_stored(DType dtype, Value* value) {
-  llvm::Type* type = value->getType();
-  if (dtype == DType::boolean) return b_.CreateZExt(value, type->getWithNewType(b_.getInt8Ty()));
-  if (dtype != DType::bf16) return value;
-  // A value widened from 16 bits is stored as those bits: no later pass would simplify this.
-  namespace match = llvm::PatternMatch;
-  Value* half = nullptr;
-  if (match::match(value, match::m_BitCast(match::m_Shl(match::m_ZExt(match::m_Value(half)),
-                                                        match::m_SpecificInt(16)))) &&
-      half->getType() == type->getWithNewType(b_.getInt16Ty()))
-    return half;
-  Value* bits = b_.CreateBitCast(value, type->getWithNewType(b_.getInt32Ty()));
-  return b_.CreateTrunc(b_.CreateLShr(bits, 16), type->getWithNewType(b_.getInt16Ty()));
-}
-
-Value* BodyEmitter::as_loaded(DType dtype, Value* value) {
-  llvm::Type* type = value->getType();
-  if (dtype == DType::boolean) return b_.CreateICmpNE(value, llvm::Constant::getNullValue(type));
-  if (dtype != DType::bf16) return value;
-  Value* bits = b_.CreateShl(b_.CreateZExt(value, type->getWithNewType(b_.getInt32Ty())), 16);
-  return b_.CreateBitCast(bits, type->getWithNewType(b_.getFloatTy()));
-}
-
-Value* BodyEmitter::lane_pointers(Value* pointer, Value* stride) {
-  auto* wide = vector_type(b_, DType::i64, shape_.lanes);
-  Value* offsets =
-      b_.CreateMul(lane_numbers(wide), b_.CreateVectorSplat(unsigned(shape_.lanes), stride));
-  return b_.CreateGEP(b_.getInt8Ty(), pointer, offsets);
-}
-
-Value* BodyEmitter::lane_numbers(llvm::Type* type) {
-  std::vector<llvm::Constant*> lanes;
-  for (int i = 0; i < shape_.lanes; ++i) {
-    lanes.push_back(
-        llvm::ConstantInt::get(llvm::cast<llvm::VectorType>(type)->getElementType(), uint64_t(i)));
-  }
-  return llvm::ConstantVector::get(lanes);
-}
-
-Value* BodyEmitter::load_operand(const NestInstruction& in, Value* row, Value* column,
-                                 Value* mask) {
-  const NestOperand& operand = program_.operands[size_t(in.operand)];
-  if (operand.kind == OperandKind::iota) return load_iota(in, row, column);
-  const llvm::Align align{uint64_t(size_of(operand.dtype))};
-  llvm::Type* type = stored_type(operand.dtype);
-  Value* pointer = address(in.operand, in.part, row, column);
-  Value* value = nullptr;
-  if (operand.column == ColumnStep::none) {
-    value = b_.CreateVectorSplat(unsigned(shape_.lanes),
-                                 b_.CreateAlignedLoad(type->getScalarType(), pointer, align));
-  } else if (operand.column == ColumnStep::contiguous) {
-    const auto load = [&](Value* lanes) -> Value* {
-      if (lanes == nullptr) return b_.CreateAlignedLoad(type, pointer, align);
-      return b_.CreateMaskedLoad(type, pointer, align, lanes, llvm::Constant::getNullValue(type));
-    };
-    // AVX2 loads numbers of 32 and 64 bits under a mask as fast as without one.
-    const bool fast = cpu_.vector_lanes_f32 > 4 && size_of(operand.dtype) >= 4;
-    value = fast ? load(mask) : access_lanes(mask, load);
-  } else {
-    Value* pointers = lane_pointers(pointer, operands_[size_t(in.operand)].column);
-    value = access_lanes(mask, [&](Value* lanes) -> Value* {
-      return b_.CreateMaskedGather(type, pointers, align, lanes == nullptr ? all_lanes() : lanes,
-                                   llvm::Constant::getNullValue(type));
-    });
-  }
-  return as_loaded(operand.dtype, value);
-}
-
-Value* BodyEmitter::load_iota(const NestInstruction& in, Value* row, Value* column) {
-  const NestOperand& operand = program_.operands[size_t(in.operand)];
-  const OperandValues& argument = operands_[size_t(in.operand)];
-  const bool by_column = operand.column != ColumnStep::none && column != nullptr;
-  Value* first = b_.CreateAdd(argument.base, b_.CreateMul(argument.part, number(in.part)));
-  if (operand.by_row && row != nullptr)
-    first = b_.CreateAdd(first, b_.CreateMul(row, argument.row));
-  if (by_column) first = b_.CreateAdd(first, b_.CreateMul(column, argument.column));
-  // Integers of 32 bits or less wrap, so their lower 32 bits suffice.
-  const bool narrow = is_integer(operand.dtype) && size_of(operand.dtype) <= 4;
-  auto* type = vector_type(b_, narrow ? DType::i32 : DType::i64, shape_.lanes);
-  const auto splat = [&](Value* x) {
-    return b_.CreateVectorSplat(unsigned(shape_.lanes), b_.CreateTrunc(x, type->getScalarType()));
-  };
-  Value* value = splat(first);
-  if (by_column)
-    value = b_.CreateAdd(value, b_.CreateMul(lane_numbers(type), splat(argument.column)));
-  Value* const operands[] = {value};
-  return emit_scalar(b_, cpu_, ScalarOp::cast, operand.dtype, narrow ? DType::i32 : DType::i64,
-                     operands);
-}
-
-void BodyEmitter::store_operand(const NestInstruction& in, Value* row, Value* column, Value* mask) {
-  const NestOperand& operand = program_.operands[size_t(in.operand)];
-  const llvm::Align align{uint64_t(size_of(operand.dtype))};
-  Value* value = as_stored(operand.dtype, values_[place_][size_t(in.a)]);
-  Value* pointer = address(in.operand, in.part, row, column);
-  if (operand.column == ColumnStep::contiguous) {
-    store_vector(operand, value, pointer, mask);
-  } else if (operand.column == ColumnStep::strided) {
-    Value* pointers = lane_pointers(pointer, operands_[size_t(in.operand)].column);
-    access_lanes(mask, [&](Value* lanes) -> Value* {
-      return b_.CreateMaskedScatter(value, pointers, align, lanes == nullptr ? all_lanes() : lanes);
-    });
-  } else {
-    b_.CreateAlignedStore(b_.CreateExtractElement(value, uint64_t(0)), pointer, align);
-  }
-}
-
-/// Emits code that does one or the other; with values, the one that was computed.
-Value* BodyEmitter::emit_either(Value* condition, const std::function<Value*()>& one,
-                                const std::function<Value*()>& other) {
-  llvm::Function* function = b_.GetInsertBlock()->getParent();
-  const auto block = [&](const char* name) {
-    return llvm::BasicBlock::Create(b_.getContext(), name, function);
-  };
-  llvm::BasicBlock *first = block("one"), *second = block("other"), *end = block("end");
-  b_.CreateCondBr(condition, first, second);
-  b_.SetInsertPoint(first);
-  Value* of_first = one();
-  b_.CreateBr(end);
-  b_.SetInsertPoint(second);
-  Value* of_second = other();
-  b_.CreateBr(end);
-  b_.SetInsertPoint(end);
-  if (of_first->getType()->isVoidTy()) return nullptr;
-  llvm::PHINode* value = b_.CreatePHI(of_first->getType(), 2);
-  value->addIncoming(of_first, first);
-  value->addIncoming(of_second, second);
-  return value;
-}
-
-/// Calls `access` with a mask, or without one for all lanes. Without AVX-512 a masked store takes
-/// some twelve cycles (AVX2 of AMD), and whatever else has no instruction with a mask is one branch
-/// for each lane. So there, code for both is emitted.
-Value* BodyEmitter::access_lanes(Value* mask, const std::function<Value*(Value* mask)>& access) {
-  if (mask == nullptr || cpu_.has_avx512) return access(mask);
-  return emit_either(
-      b_.CreateAndReduce(mask), [&] { return access(nullptr); }, [&] { return access(mask); });
-}
-
-/// Uses a streaming store if the vector is whole and its address is aligned as such stores require.
-void BodyEmitter::store_vector(const NestOperand& operand, Value* value, Value* pointer,
-                               Value* mask) {
-  const llvm::Align align{uint64_t(size_of(operand.dtype))};
-  const auto store_in_caches = [&](Value* lanes) -> Value* {
-    if (lanes == nullptr) return b_.CreateAlignedStore(value, pointer, align);
-    return b_.CreateMaskedStore(value, pointer, align, lanes);
-  };
-  if (!operand.streaming) {
-    access_lanes(mask, store_in_caches);
-    return;
-  }
-  const uint64_t bytes = uint64_t(size_of(operand.dtype)) * uint64_t(shape_.lanes);
-  Value* address = b_.CreatePtrToInt(pointer, b_.getInt64Ty());
-  Value* whole = b_.CreateIsNull(b_.CreateAnd(address, number(int64_t(bytes) - 1)));
-  if (mask != nullptr) whole = b_.CreateAnd(whole, b_.CreateAndReduce(mask));
-  const auto store_past_caches = [&]() -> Value* {
-    llvm::StoreInst* store = b_.CreateAlignedStore(value, pointer, llvm::Align(bytes));
-    store->setMetadata(
-        llvm::LLVMContext::MD_nontemporal,
-        llvm::MDNode::get(b_.getContext(), llvm::ConstantAsMetadata::get(b_.getInt32(1))));
-    return store;
-  };
-  emit_either(whole, store_past_caches, [&] { return store_in_caches(mask); });
-}
-
-Value* BodyEmitter::load_sum(const NestInstruction& in, Value* tile) {
-  int vectors = in.part * shape_.vectors;
-  for (int p = 0; p < in.operand; ++p)
-    vectors += program_.products[size_t(p)].parts * shape_.vectors;
-  Value* sum =
-      b_.CreateAlignedLoad(vector_type(b_, DType::f32, shape_.lanes),
-                           at(tile, number(int64_t(vectors) * shape_.lanes * 4)), llvm::Align(4));
-  const bool rounds = in.dtype == DType::bf16 && !mutated(Mutant::narrow_products_cut_off);
-  return rounds ? rounded_to_bf16(b_, cpu_, sum) : sum;
 }
 
 }  // namespace graphc::core::cpu

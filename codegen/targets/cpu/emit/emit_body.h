@@ -68,14 +68,31 @@ class BodyEmitter {
   void run_level(Level level, const Place& place) { run_level(level, {&place, 1}); }
   void run_level(Level level) { run_level(level, Place()); }
 
+  /// The addresses where a row begins, one for each operand whose address moves with the row.
+  Values starts_of(llvm::Value* row);
+  /// The same for the row behind.
+  Values starts_behind(const Values& starts);
+  /// From here on, elements of the row are found from its start. Without it each would multiply,
+  /// for LLVM moves no multiplication out of the loop over the columns. run_level(Level::row) does
+  /// it for its rows.
+  void set_starts(llvm::Value* row, const Values& starts) { starts_[row] = starts; }
+
   /// How many interleaved places keep a processor busy: more if an element's instructions form
   /// longer dependency chains.
   int places_at_once() const;
+
+  /// The operands that are read or written along each row, at an address of its own.
+  int moving_operands() const;
+  /// The arithmetic of an element, in additions.
+  int cost_of_element() const;
 
   /// The memory that the elements of a block's columns read and write and whose address moves with
   /// the row.
   std::vector<FetchedPart> fetched_parts() const;
 
+  /// Whether from here on a vector with a mask is never whole, because whole ones have code of
+  /// their own.
+  void set_masks_for_rest(bool rest) { masks_for_rest_ = rest; }
   /// A mask of the lanes, of a vector that begins at `column`, that are before column_end.
   llvm::Value* mask_at(llvm::Value* column);
   /// The same, and empty if the row does not exist.
@@ -110,6 +127,8 @@ class BodyEmitter {
   void allow_fused(ScalarOp op);
   llvm::Value* scalar(const NestInstruction& in);
 
+  bool moves_with_row(size_t operand) const;
+  llvm::Value* start(size_t index, llvm::Value* row);
   /// The address of an operand's element; row and column may be null at the levels without them.
   llvm::Value* address(int index, int part, llvm::Value* row, llvm::Value* column);
   llvm::Type* stored_type(DType dtype);
@@ -147,6 +166,8 @@ class BodyEmitter {
   static constexpr size_t kMostPlaces = 4;
   Values values_[kMostPlaces];  // the value of each instruction; null before it is emitted
   size_t place_ = 0;            // index of the values in use
+  std::map<llvm::Value*, Values> starts_;  // by row
+  bool masks_for_rest_ = false;
   /// By operand, part and place.
   std::map<std::tuple<int, int, size_t>, llvm::Value*> accumulators_;
 };

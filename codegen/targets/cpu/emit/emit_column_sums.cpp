@@ -138,15 +138,20 @@ void ColumnSumsEmitter::emit_piece(size_t level, I64 begin, I64 end) {
 }
 
 void ColumnSumsEmitter::emit_rows(I64 begin, I64 end, int at_once) {
-  loop(begin, end, at_once, "row", [&](I64 row) {
+  loop(begin, end, at_once, "row", [&](I64 first) {
+    std::vector<I64> rows;
+    for (int i = 0; i < at_once; ++i) {
+      rows.push_back(b_.CreateAdd(first, number(i)));
+      body_.set_starts(rows.back(), body_.starts_of(rows.back()));
+    }
     for_each_vector([&](I64 offset, I64 column) {
       Value* mask = body_.mask_at(column);
       Values sums;
       for (size_t i = 0; i < all_.size(); ++i)
         sums.push_back(load(type_of(i), place_of(sums_[0], offset, i)));
-      for (int i = 0; i < at_once; ++i) {
+      for (I64 row : rows) {
         body_.set_accumulators(all_, sums);
-        body_.run_level(Level::element, {b_.CreateAdd(row, number(i)), column, mask});
+        body_.run_level(Level::element, {row, column, mask});
         sums.clear();
         body_.append_accumulators(all_, sums);
       }
@@ -163,8 +168,14 @@ void ColumnSumsEmitter::emit_few_rows(const LoopRange& rows, I64 first, const Va
     columns.push_back(b_.CreateAdd(first, number(int64_t(i) * lanes_)));
     for (const BodyEmitter::Reduction& r : all_) none.push_back(body_.identity(r));
   }
+  // A row's addresses are those of the row before, moved on.
+  Values initial = none;
+  const Values starts = body_.starts_of(rows.begin);
+  initial.insert(initial.end(), starts.begin(), starts.end());
   const Values sums =
-      loop(rows.begin, rows.end, 1, "row", none, [&](I64 row, const Values& before) {
+      loop(rows.begin, rows.end, 1, "row", initial, [&](I64 row, const Values& before) {
+        const Values here(before.begin() + int64_t(none.size()), before.end());
+        body_.set_starts(row, here);
         std::vector<BodyEmitter::Place> places;
         for (size_t i = 0; i < masks.size(); ++i) {
           body_.set_accumulators(all_, before, i * all_.size(), i);
@@ -173,6 +184,8 @@ void ColumnSumsEmitter::emit_few_rows(const LoopRange& rows, I64 first, const Va
         body_.run_level(Level::element, places);
         Values after;
         for (size_t i = 0; i < masks.size(); ++i) body_.append_accumulators(all_, after, i);
+        const Values behind = body_.starts_behind(here);
+        after.insert(after.end(), behind.begin(), behind.end());
         return after;
       });
   for (size_t i = 0; i < masks.size(); ++i) {

@@ -132,28 +132,49 @@ class NestEmitter : private LoopEmitter {
 
   void emit_rows() {
     const std::vector<Reduction> all = body_.reductions();
+    if (all.empty()) return emit_map();
     Values initial;
     for (const Reduction& r : all) initial.push_back(body_.identity(r));
-    // A sum takes one vector after another.
-    const int at_once = all.empty() ? body_.places_at_once() : 1;
     loop(row_begin_, row_end_, 1, "row", [&](I64 row) {
       body_.run_level(Level::row, BodyEmitter::Place{row});
-      const Values sums = reduction_loop(
-          column_begin_, column_end_, int64_t(at_once) * shape_.lanes, "column", all, initial,
-          [&](I64 first, const Values& carried) {
-            body_.set_accumulators(all, carried);
-            std::vector<BodyEmitter::Place> places;
-            for (int i = 0; i < at_once; ++i) {
-              Value* column = b_.CreateAdd(first, number(int64_t(i) * shape_.lanes));
-              places.push_back({row, column, body_.mask_at(column)});
-            }
-            body_.run_level(Level::element, places);
-            Values next;
-            body_.append_accumulators(all, next);
-            return next;
-          },
-          all.empty() ? 1 : kTermsOfPiece * kTermsOfPiece);
+      const Values sums =
+          reduction_loop(column_begin_, column_end_, shape_.lanes, "column", all, initial,
+                         [&](I64 column, const Values& carried) {
+                           body_.set_accumulators(all, carried);
+                           body_.run_level(Level::element, {row, column, body_.mask_at(column)});
+                           Values next;
+                           body_.append_accumulators(all, next);
+                           return next;
+                         });
       for (size_t i = 0; i < all.size(); ++i) body_.store_row(all[i], row, sums[i]);
+    });
+  }
+
+  /// Where an element takes a few instructions, a mask would be half of them: whole vectors have a
+  /// loop of their own.
+  void emit_map() {
+    constexpr int kFewAdditions = 16;
+    const bool apart = body_.cost_of_element() <= kFewAdditions;
+    const int64_t step = int64_t(body_.places_at_once()) * shape_.lanes;
+    Value* all = b_.CreateSub(column_end_, column_begin_);
+    Value* whole =
+        apart ? b_.CreateSub(column_end_, b_.CreateSRem(all, number(step))) : column_begin_;
+    loop(row_begin_, row_end_, 1, "row", [&](I64 row) {
+      body_.run_level(Level::row, BodyEmitter::Place{row});
+      const auto columns = [&](I64 begin, I64 end, bool masked) {
+        loop(begin, end, step, "column", [&](I64 first) {
+          std::vector<BodyEmitter::Place> places;
+          for (int i = 0; i < body_.places_at_once(); ++i) {
+            Value* column = b_.CreateAdd(first, number(int64_t(i) * shape_.lanes));
+            places.push_back({row, column, masked ? body_.mask_at(column) : nullptr});
+          }
+          body_.run_level(Level::element, places);
+        });
+      };
+      if (apart) columns(column_begin_, whole, false);
+      // Of several vectors at once, the first may be whole.
+      body_.set_masks_for_rest(apart && step == shape_.lanes);
+      columns(whole, column_end_, true);
     });
   }
 

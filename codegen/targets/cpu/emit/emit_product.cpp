@@ -116,13 +116,14 @@ class ProductEmitter {
     const std::vector<Value*> initial(sums(), llvm::Constant::getNullValue(vector_));
     BasicBlock *before = b_.GetInsertBlock(), *head = block("k"), *done = block("done");
     Value* count = function_->getArg(4);
+    // The address of the panel counts the terms: each instruction in this loop is one for every few
+    // multiply-adds, and takes its share where two threads share a core.
+    Value* end = at(function_->getArg(3), b_.CreateMul(count, b_.getInt64(loop_.k_bytes)));
     b_.CreateCondBr(b_.CreateICmpSGT(count, b_.getInt64(0)), head, done);
     b_.SetInsertPoint(head);
-    PHINode* left = b_.CreatePHI(b_.getInt64Ty(), 2);
     PHINode* panel = b_.CreatePHI(b_.getPtrTy(), 2);
     PHINode* offset = b_.CreatePHI(b_.getInt64Ty(), 2);
     PHINode* later = b_.CreatePHI(b_.getPtrTy(), 2);
-    left->addIncoming(count, before);
     panel->addIncoming(function_->getArg(3), before);
     offset->addIncoming(b_.getInt64(0), before);
     later->addIncoming(function_->getArg(8), before);
@@ -136,12 +137,12 @@ class ProductEmitter {
       fetch_line(b_, at(panel, kFetchAhead * loop_.k_bytes + line), CacheLevel::first);
     fetch_line(b_, later, CacheLevel::second);
     const std::vector<Value*> next = emit_terms(panel, offset, carried);
-    left->addIncoming(b_.CreateSub(left, b_.getInt64(1)), head);
-    panel->addIncoming(at(panel, loop_.k_bytes), head);
+    Value* next_panel = at(panel, loop_.k_bytes);
+    panel->addIncoming(next_panel, head);
     offset->addIncoming(b_.CreateAdd(offset, function_->getArg(2)), head);
     later->addIncoming(at(later, function_->getArg(9)), head);
     for (size_t i = 0; i < next.size(); ++i) carried[i]->addIncoming(next[i], head);
-    b_.CreateCondBr(b_.CreateICmpSGT(left, b_.getInt64(1)), head, done);
+    b_.CreateCondBr(b_.CreateICmpNE(next_panel, end), head, done);
     b_.SetInsertPoint(done);
     std::vector<Value*> final;
     for (size_t i = 0; i < next.size(); ++i) {

@@ -11,8 +11,8 @@ namespace {
 using llvm::Value;
 
 /// Rows between a load of what they share and the next. Their sums are independent, which hides the
-/// latency of additions.
-constexpr int kRowsOfStep = 4;
+/// latency of additions. But each has addresses of its own, and there are 16 registers for them.
+int rows_of_step(const BodyEmitter& body) { return body.moving_operands() <= 2 ? 4 : 2; }
 
 }  // namespace
 
@@ -35,8 +35,9 @@ void RowSumsEmitter::emit(const LoopRange& rows, const LoopRange& columns) {
     Value* behind = b_.CreateAdd(first, number(lanes_));
     Value* end = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, behind, rows.end);
     Value* count = b_.CreateSub(end, first);
-    Value* whole = b_.CreateSub(end, b_.CreateSRem(count, number(kRowsOfStep)));
-    emit_rows(first, {first, whole}, kRowsOfStep);
+    const int at_once = rows_of_step(body_);
+    Value* whole = b_.CreateSub(end, b_.CreateSRem(count, number(at_once)));
+    emit_rows(first, {first, whole}, at_once);
     if (!mutated(Mutant::rest_of_rows_dropped)) emit_rows(first, {whole, end}, 1);
     for (size_t i = 0; i < all_.size(); ++i) {
       Values sums;
@@ -59,7 +60,9 @@ void RowSumsEmitter::emit_rows(I64 group, const LoopRange& rows, int at_once) {
     // A mask keeps a product from being added in one instruction: the same columns have one for any
     // number of rows, or bits would depend on how rows are shared out.
     sums = emit_columns(places, {columns_.begin, whole_}, false, sums);
+    body_.set_masks_for_rest(true);
     sums = emit_columns(places, {whole_, columns_.end}, true, sums);
+    body_.set_masks_for_rest(false);
     for (size_t i = 0; i < places.size(); ++i) {
       Value* in_group = b_.CreateSub(places[i].row, group);
       for (size_t r = 0; r < all_.size(); ++r)
