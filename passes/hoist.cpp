@@ -9,6 +9,7 @@
 #include "passes/hoist.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <utility>
 
@@ -67,7 +68,8 @@ std::optional<Values> hoist_invariants(const Node& node, const Values& operands,
 
 namespace {
 
-using Part = std::optional<Values> (*)(const Node& node, const Values& operands, Graph& to);
+using Part =
+    std::function<std::optional<Values>(const Node& node, const Values& operands, Graph& to)>;
 
 /// Whether it is a segment of a loop: one step that a derivative computes again, so that what it
 /// needs is there for that segment alone.
@@ -84,7 +86,7 @@ bool is_distributed(const Node& node) {
 }
 
 /// Whether a part would change the scan, wherever its operands come from.
-bool changes(const Node& node, Part part) {
+bool changes(const Node& node, const Part& part) {
   Graph scratch;
   std::map<std::pair<const Node*, int>, Value> inputs;
   Values operands;
@@ -97,7 +99,8 @@ bool changes(const Node& node, Part part) {
 }
 
 /// Applies one part to the scans of a graph; skips bodies that contain gradients.
-GraphPtr apply_part(const GraphPtr& graph, Part part, std::string_view done, Remarks& remarks) {
+GraphPtr apply_part(const GraphPtr& graph, const Part& part, std::string_view done,
+                    Remarks& remarks) {
   // Most rounds change nothing, and copying all nodes costs more than checking the scans.
   const bool any = std::ranges::any_of(graph->nodes(), [&](const Node& node) {
     return is_distributed(node) && changes(node, part);
@@ -115,7 +118,10 @@ GraphPtr apply_part(const GraphPtr& graph, Part part, std::string_view done, Rem
   return changed ? prune_scans(result) : graph;
 }
 
-GraphPtr hoist_scans(GraphPtr graph, bool distribute, Remarks& remarks) {
+GraphPtr hoist_scans(GraphPtr graph, bool distribute, Around around, Remarks& remarks) {
+  const Part before_loop = [&](const Node& node, const Values& operands, Graph& to) {
+    return hoist_before(node, operands, to, around);
+  };
   const auto is_scan = [](const Node& node) { return node.is(ops::scan); };
   while (std::any_of(graph->nodes().begin(), graph->nodes().end(), is_scan)) {
     const GraphPtr before = graph;
@@ -123,7 +129,7 @@ GraphPtr hoist_scans(GraphPtr graph, bool distribute, Remarks& remarks) {
     // Sums over steps come first: a sum over rows moved before the loop would leave a sum over
     // steps.
     graph = apply_part(graph, hoist_after, "moved work on emits and sums after the loop", remarks);
-    graph = apply_part(graph, hoist_before, "moved work on streams before the loop", remarks);
+    graph = apply_part(graph, before_loop, "moved work on streams before the loop", remarks);
     if (distribute)
       graph = apply_part(graph, split_cycles, "made a loop of each cycle of carries", remarks);
     if (graph == before) break;
@@ -133,8 +139,12 @@ GraphPtr hoist_scans(GraphPtr graph, bool distribute, Remarks& remarks) {
 
 GraphPtr run_hoist(const GraphPtr& graph, const PassOptions& options, Remarks& remarks) {
   const bool distribute = options.get_bool("distribute", true);
-  const auto hoist = [&](const GraphPtr& from) { return hoist_scans(from, distribute, remarks); };
-  return hoist(rewrite_regions(graph, hoist));
+  const auto hoist = [&](const GraphPtr& from, Around around) {
+    return hoist_scans(from, distribute, around, remarks);
+  };
+  return hoist(
+      rewrite_regions(graph, [&](const GraphPtr& body) { return hoist(body, Around::loop); }),
+      Around::nothing);
 }
 
 }  // namespace

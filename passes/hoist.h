@@ -3,6 +3,7 @@
 // replace its results, or nothing if there is nothing to move.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 
 #include "ir/graph.h"
@@ -11,9 +12,15 @@ namespace graphc::core {
 
 /// Moves loop-invariant computations (those that depend only on captures) out of the loop.
 std::optional<Values> hoist_invariants(const Node& node, const Values& operands, Graph& to);
+/// Whether a scan is in the body of another one, such as a loop over blocks of steps.
+enum class Around : uint8_t { nothing, loop };
+
 /// Computes products, tables and reductions that depend on no carry for all steps before the loop,
-/// with the elementwise work that follows them, cut where the fewest bytes cross.
-std::optional<Values> hoist_before(const Node& node, const Values& operands, Graph& to);
+/// with the elementwise work that follows them, cut where the fewest bytes cross. Of a loop whose
+/// rows carry a matrix, and which no loop is around, also elementary functions of one number of
+/// each row: inside another loop they would join the rows that it keeps apart.
+std::optional<Values> hoist_before(const Node& node, const Values& operands, Graph& to,
+                                   Around around);
 /// Computes after the loop what no carry needs: heavy work on the way to emits, and carries that
 /// only accumulate products, sums over rows and scattered rows.
 std::optional<Values> hoist_after(const Node& node, const Values& operands, Graph& to);

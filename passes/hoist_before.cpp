@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "ir/build.h"
+#include "ir/op.h"
+#include "ir/scalar.h"
 #include "ir/scan.h"
 #include "passes/batch.h"
 #include "passes/cut.h"
@@ -16,12 +18,17 @@ namespace {
 
 class HoistBefore {
  public:
-  HoistBefore(const Node& node, const Values& operands, Graph& to)
+  HoistBefore(const Node& node, const Values& operands, Graph& to, Around around)
       : scan_(node),
         body_(scan_.body()),
         operands_(operands),
         to_(to),
-        has_matrices_(matrix_row_axes(scan_) > 0) {}
+        around_(around),
+        rows_(matrix_rows(scan_).elements()),
+        has_matrices_(matrix_row_axes(scan_) > 0) {
+    for (const Value carry : scan_.body_carries())
+      matrix_elements_ = std::max(matrix_elements_, carry.shape().elements());
+  }
 
   std::optional<Values> run() {
     classify();
@@ -54,8 +61,9 @@ class HoistBefore {
         behind |= behind_[id(operand)];
       }
       early_[n] = early && can_batch(node, stacked) && !(has_matrices_ && reduces(node));
-      heavy_[n] = early_[n] && steps_[n] && (is_heavy(node) || gives_rows_a_column(node));
-      behind_[n] = early_[n] && steps_[n] && (heavy_[n] || behind);
+      heavy_[n] = early_[n] && steps_[n] &&
+                  (is_heavy(node) || gives_rows_a_column(node) || is_function_of_rows(node));
+      behind_[n] = early_[n] && steps_[n] && (heavy_[n] || (behind && !is_matrix(node)));
     }
   }
 
@@ -76,6 +84,21 @@ class HoistBefore {
       const Shape& shape = carry.shape();
       return shape.rank() == to.rank() && std::equal(from.begin(), from.end(), shape.begin());
     });
+  }
+
+  /// Whether it is a matrix of every row. A step computes it in its cache, in the nest that reads
+  /// it; the matrices of all steps would go through memory.
+  bool is_matrix(const Node& node) const {
+    return has_matrices_ && is_elementwise(node.op) &&
+           node.types[0].shape.elements() >= matrix_elements_;
+  }
+
+  /// Whether it is an elementary function of one number of each row, beside a matrix. In a step it
+  /// is one element of a vector; all steps at once have whole vectors.
+  bool is_function_of_rows(const Node& node) const {
+    return has_matrices_ && around_ == Around::nothing && is_elementwise(node.op) &&
+           node.types[0].shape.elements() <= rows_ &&
+           std::ranges::any_of(scalar_code(node).code, is_elementary, &ScalarInstruction::op);
   }
 
   bool is_emitted_early(Value value) const { return behind_[id(value)]; }
@@ -154,15 +177,19 @@ class HoistBefore {
   const Graph& body_;
   const Values& operands_;
   Graph& to_;
-  const bool has_matrices_;  ///< a carry has one in every row
+  const Around around_;
+  const int64_t rows_;           ///< that carry a matrix
+  const bool has_matrices_;      ///< a carry has one in every row
+  int64_t matrix_elements_ = 0;  ///< of the largest carry
   std::vector<bool> steps_, early_, heavy_, behind_;
   Values crossing_;
 };
 
 }  // namespace
 
-std::optional<Values> hoist_before(const Node& node, const Values& operands, Graph& to) {
-  return HoistBefore(node, operands, to).run();
+std::optional<Values> hoist_before(const Node& node, const Values& operands, Graph& to,
+                                   Around around) {
+  return HoistBefore(node, operands, to, around).run();
 }
 
 }  // namespace graphc::core

@@ -8,6 +8,7 @@
 #include "codegen/plan/buffer_phases.h"
 #include "codegen/plan/placement.h"
 #include "codegen/plan/sharing.h"
+#include "codegen/plan/step_places.h"
 #include "codegen/step/plan.h"
 #include "ir/mutant.h"
 
@@ -58,6 +59,8 @@ size_t smallest_of(const Plan& plan, const std::vector<size_t>& order) {
 
 void plan_memory(Plan& plan, bool own_places) {
   share_places(plan);
+  // Records that may be reordered keep places of their own.
+  if (!own_places) place_in_carries(plan);
   set_lifetimes(plan);
   overwrite(plan);
   std::vector<size_t> order;

@@ -127,8 +127,12 @@ bool Address::operator==(const Address& other) const {
 }
 
 bool same_view(const View& a, const View& b) {
-  return a.address == b.address && a.shape == b.shape && a.dtype == b.dtype &&
-         a.strides == b.strides;
+  if (!(a.address == b.address && a.shape == b.shape && a.dtype == b.dtype)) return false;
+  for (int axis = 0; axis < a.shape.rank(); ++axis) {
+    const size_t i = size_t(axis);
+    if (a.shape[axis] != 1 && a.strides[i] != b.strides[i]) return false;
+  }
+  return true;
 }
 
 Address moved(Address address, int64_t bytes) {

@@ -80,13 +80,21 @@ class MatrixRows {
     const Shape& shape = node.types[0].shape;
     if (const std::optional<Shape> other = other_shape(node)) {
       for (Value& operand : operands) {
-        if (operand.shape().rank() > 0) operand = reshape(operand, *other);
+        if (operand.shape().rank() > 0) operand = in_shape(operand, *other);
       }
       const Value made = copy_node(node, std::move(operands), *to_).result();
       return known_.set(node.result(), reshape(made, shape));
     }
     const Node& made = copy_node(node, std::move(operands), *to_);
     for (int i = 0; i < node.results(); ++i) known_.set(node.result(i), made.result(i));
+  }
+
+  /// The value in this shape: what it is a reshape of, if that has the shape. A reshape between two
+  /// nodes would keep them out of one kernel.
+  static Value in_shape(Value value, const Shape& shape) {
+    const bool reshaped = value.node->is(ops::reshape);
+    if (reshaped && value.node->operands[0].shape() == shape) return value.node->operands[0];
+    return reshape(value, shape);
   }
 
   /// The shape that an elementwise node is computed in, if that is not its own.

@@ -318,6 +318,44 @@ TEST(Hoist, LeavesTheReadingOfAMatrixMemoryInTheLoop) {
   EXPECT_EQ(products_left(cell("matmul(%q.t, mul(%k.t, %v.t))")), 0);
 }
 
+/// A function of one number of each row, beside a matrix, is computed for all steps at once; one of
+/// a vector of the row stays, and so does a matrix that is made with it. In a loop inside a loop,
+/// all stay.
+TEST(Hoist, MovesFunctionsOfNumbersBeforeALoopWithMatrices) {
+  const std::string step = R"(
+      %decay = reshape(exp(%g.t)) {shape = [6,1,1]}
+      %s.1 = add(mul(%s, %decay), add(mul(%m.t, %decay), reshape(tanh(%k.t)) {shape = [6,5,1]}))
+      next %s = %s.1
+      emit sum(%s.1) {axes = [1]}
+    })";
+  const GraphPtr graph = parse_graph(
+      "graph @f(%g: f32[4,6,1], %k: f32[4,6,5], %m: f32[4,6,5,7], %s0: f32[6,5,7]) {"
+      "%o, %e = scan %g.t in %g, %k.t in %k, %m.t in %m carry %s = %s0 {" +
+      step + " return %o, %e }");
+  const GraphPtr hoisted = after(graph, "hoist");
+  expect_same_values(graph, hoisted, 5, 1e-12);
+  std::vector<Scan> scans = scans_of(*hoisted);
+  ASSERT_EQ(scans.size(), 1u) << print(*hoisted);
+  EXPECT_EQ(count_here(*hoisted, "exp"), 1) << print(*hoisted);
+  EXPECT_EQ(count_here(scans[0].body(), "exp"), 0) << print(*hoisted);
+  EXPECT_EQ(count_here(scans[0].body(), "tanh"), 1) << print(*hoisted);
+  EXPECT_EQ(count_here(*hoisted, "mul"), 0) << print(*hoisted);
+
+  const GraphPtr nested = after(
+      parse_graph(
+          "graph @f(%g: f32[2,4,6,1], %k: f32[2,4,6,5], %m: f32[2,4,6,5,7], %s0: f32[6,5,7]) {"
+          "%all, %end = scan %gs in %g, %ks in %k, %ms in %m carry %r = %s0 {"
+          "%o, %e = scan %g.t in %gs, %k.t in %ks, %m.t in %ms carry %s = %r {" +
+          step + " next %r = %e emit %o } return %all, %end }"),
+      "hoist");
+  scans = scans_of(*nested);
+  ASSERT_EQ(scans.size(), 1u) << print(*nested);
+  EXPECT_EQ(count_here(scans[0].body(), "exp"), 0) << print(*nested);
+  scans = scans_of(scans[0].body());
+  ASSERT_EQ(scans.size(), 1u) << print(*nested);
+  EXPECT_EQ(count_here(scans[0].body(), "exp"), 1) << print(*nested);
+}
+
 TEST(Hoist, ScattersAndSumsOverStepsOnce) {
   const GraphPtr graph = parse_graph(R"(
     graph @f(%i: i32[4,3], %x: f32[4,3,2], %a0: f32[7,2], %s0: f32[], %e0: f32[3,2]) {
