@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # The cells of cell-layer in JAX: jit of a scan over steps.
 """A cell is a function from named arrays to a step, its first states and its streams, and to what
-follows the scan. Modes: scan; unrolled (XLA unrolls the loop)."""
+follows the scan. Modes: scan; unrolled (XLA unrolls the loop); checkpoint (a step is computed
+again for its derivative)."""
 import jax
 import jax.numpy as jnp
 import numpy
@@ -149,6 +150,8 @@ class CellRunner:
 
         def output(a):
             step, first, streams, after = cell(a)
+            if mode == "checkpoint":
+                step = jax.checkpoint(step, prevent_cse=False)
             return after(a, jax.lax.scan(step, first, streams, unroll=unroll)[1])
 
         self.run = jax.jit(output)

@@ -60,7 +60,13 @@ PEERS = {
 # Of cell-layer, whose loops no library has as a layer; the loop of a compiled step is eager.
 CELL_SETTINGS = {
     "torch": {"f32": (("eager", "eager"), ("compiled step", "compile"))},
-    "jax": {"f32": (("jit, scan", "scan"), (f"jit, scan, unroll={UNROLL}", "unrolled"))},
+    "jax": {
+        "f32": (
+            ("jit, scan", "scan"),
+            (f"jit, scan, unroll={UNROLL}", "unrolled"),
+            ("jit, scan, checkpoint", "checkpoint"),
+        )
+    },
 }
 
 
