@@ -86,9 +86,9 @@ def norm(array):
 
 def differences(start, expected, actual):
     """The distance of a step from the expected one: `loss`, `gradient` and `update`, each relative,
-    and the parameters with the largest distances. `start` has the arrays with gradients, by name. Arrays are `loss`, `gradient.NAME`, `after.NAME`;
-    arrays missing in `actual` are not compared. Differences of an update below the rounding of the
-    weights are ignored."""
+    and the arrays with the largest distances. `start` has what the step read, by name. Arrays are
+    `loss`, `gradient.NAME`, `after.NAME`; arrays missing in `actual` are not compared. Differences
+    of an update below the rounding of the weights are ignored."""
     result = {}
     losses = [abs(float(actual[n]) / float(expected["loss"]) - 1) for n in LOSSES if n in actual]
     if losses:
