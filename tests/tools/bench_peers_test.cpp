@@ -160,7 +160,7 @@ TEST(BenchPeers, TheRealOneSaysWhatItHas) {
        {std::tuple{"lstm-layer cell=gru --peers=jax", 2,
                    "'lstm-layer' has no parameter 'cell' here: there are hidden, steps, batch"},
         {"char-lstm --peers=jax", 2,
-         "no model is called 'char-lstm': there are lstm-layer and ptb-lm"},
+         "no model is called 'char-lstm': there are lstm-layer, ptb-lm, cell-layer"},
         {"lstm-layer --peers=abacus", 2,
          "wanted some of torch, jax, tensorflow, onnxruntime: found 'abacus'"},
         {"lstm-layer --peers=torch,jax", 5, "torch, jax: not installed in "}}) {

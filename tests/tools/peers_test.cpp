@@ -54,19 +54,28 @@ TEST(Peers, HelpAndListSayWhatThereIs) {
     EXPECT_THAT(help.out, HasSubstr(option));
   const Ran list = peers(folder, "--list");
   EXPECT_EQ(list.code, 0) << list.err;
-  for (const char* pinned : {"torch: torch==", "jax: jax==", "tensorflow: tensorflow==",
-                             "onnxruntime: onnxruntime==", "\n  train: no training\n"})
+  for (const char* pinned :
+       {"torch: torch==", "jax: jax==", "tensorflow: tensorflow==", "onnxruntime: onnxruntime==",
+        "\n  train: no training\n", "\n  cell-layer, f32: eager; compiled step\n"})
     EXPECT_THAT(list.out, HasSubstr(pinned));
 }
 
 TEST(Peers, RefuseWhatTheyDoNotKnow) {
   const TemporaryFolder folder;
   const std::vector<std::pair<std::string, std::string>> wrong = {
-      {"transformer", "no model is called 'transformer': there are lstm-layer and ptb-lm"},
+      {"transformer", "no model is called 'transformer': there are lstm-layer, ptb-lm, cell-layer"},
       {"lstm-layer hiden=3", "no parameter 'hiden' here: there are hidden, steps, batch"},
       {"lstm-layer hidden=512,0", "hidden: wanted a whole number above 0: found '0'"},
       {"lstm-layer hidden", "wanted NAME=VALUE,...: found 'hidden'"},
       {"ptb-lm size=large", "without dropout"},
+      {"cell-layer cell=gated-delta,lstm",
+       "cell: wanted one of gated-delta, selective-scan, mlstm, slstm, rwkv7, rg-lru, min-gru, "
+       "attention-decoder: found 'lstm'"},
+      {"cell-layer size=huge", "size: wanted one of small, medium, long, test: found 'huge'"},
+      {"cell-layer cell=rg-lru key=64",
+       "cell-layer cell=rg-lru has no parameter 'key': there are cell, size, steps, batch, hidden"},
+      {"cell-layer cell=slstm heads=4,5", "heads: wanted a divisor of the 512 units: found 5"},
+      {"cell-layer cell=mlstm value=0", "value: wanted a whole number above 0: found '0'"},
       {"--with=torch,abacus",
        "--with: wanted some of torch, jax, tensorflow, onnxruntime: found "
        "'abacus'"},
@@ -86,7 +95,7 @@ TEST(Peers, RefuseWhatTheyDoNotKnow) {
   EXPECT_THAT(ran.err, HasSubstr("no graphc and graphc-bench in "));
 }
 
-/// What tools/peers recorded of two workloads, in which everything is that a cell can say.
+/// What tools/peers recorded of three workloads, in which everything is that a cell can say.
 constexpr const char* kRecorded = R"({"schema": "graphc-peers/1", "date": "2026-11-23",
  "rounds": 3, "calls": 5,
  "environment": {"cpu": "a CPU", "cores": 2, "threads": 2, "load": [0.5, 1.25]},
@@ -111,7 +120,16 @@ constexpr const char* kRecorded = R"({"schema": "graphc-peers/1", "date": "2026-
     {"library": "graphc 0.1.0", "setting": "fused", "precision": "f32", "cells": {},
      "compile_s": 0.3, "train_ms": 2.0, "forward_ms": 0.5},
     {"library": "JAX", "peer": "jax", "setting": "jit", "precision": "f32", "train_ms": 7.0,
-     "cells": {"all": "not timed: the loss differs by 0.5"}}]}]})";
+     "cells": {"all": "not timed: the loss differs by 0.5"}}]},
+  {"title": "cell-layer cell=gated-delta size=small",
+   "workload": {"model": "cell-layer", "cell": "gated-delta", "size": "small", "steps": 128,
+                "batch": 1, "heads": 8, "key": 64, "value": 64},
+   "rows": [
+    {"library": "graphc 0.1.0", "setting": "fused", "precision": "f32", "cells": {},
+     "compile_s": 0.3, "train_ms": 2.0, "forward_ms": 0.5},
+    {"library": "JAX", "peer": "jax", "setting": "jit, scan", "precision": "f32", "cells": {},
+     "compile_s": 0.5, "train_ms": 7.0, "forward_ms": 2.0, "train_ratio": 3.5,
+     "forward_ratio": 4.0}]}]})";
 
 constexpr const char* kTable =
     R"(a CPU, 2 threads of 2 cores, 2026-11-23, load 0.50 to 1.25; 3 rounds of 5 calls
@@ -132,6 +150,13 @@ ptb-lm size=small: 316.8 MFLOP to train, 105.6 forward, an example
 | --- | --- | ---: | ---: | ---: | ---: | ---: |
 | graphc 0.1.0 | fused f32 | 0.300 | 2.0000 | 0.5000 | 10,000 | - |
 | JAX | jit f32 | not timed: the loss differs by 0.5 | - | - | - | - |
+
+cell-layer cell=gated-delta size=small: 88.1 MFLOP to train, 29.4 forward, an example
+
+| Library | Setting | Compile (s) | Train (ms) | Forward only (ms) | Times graphc's |
+| --- | --- | ---: | ---: | ---: | ---: |
+| graphc 0.1.0 | fused f32 | 0.300 | 2.0000 | 0.5000 | - |
+| JAX | jit, scan f32 | 0.500 | 7.0000 | 2.0000 | 3.50 / 4.00 |
 )";
 
 TEST(Peers, RecordedResultsAreATable) {
@@ -187,11 +212,38 @@ for text in ("", "{}", '{"results": []}', '{"results": [{"compile_s": 1, "train_
       << ran.out;
 }
 
+/// The inputs, states and parameters of every cell are those of graphc's graphs, at every size.
+TEST(Peers, CellsHaveTheArraysOfGraphcs) {
+  const TemporaryFolder folder;
+  const Ran ran = python(folder, R"(import pathlib, re, shutil
+import stream_cells
+from graphc_side import Side, with_gradients
+from workloads import gradient_names, workload
+side = Side(pathlib.Path(shutil.which("graphc")).parent, 1)
+for cell in stream_cells.CELLS:
+    for size in ("small", "medium", "test"):
+        ours = workload("cell-layer", {"cell": cell, "size": size})
+        graph = side.graph({"model": "cell-layer", "cell": cell, "size": size}, "train")
+        head = re.findall(r"%(\w+): f32\[([\d,]+)\]", graph.splitlines()[0])
+        theirs = [(name, tuple(map(int, shape.split(",")))) for name, shape in head]
+        arrays = stream_cells.inputs(ours) + stream_cells.parameters(ours)
+        wanted = [(array.name, shape) for array, shape in arrays]
+        if theirs != wanted:
+            print(cell, size, theirs, wanted)
+        text, results = with_gradients(graph)
+        if text != graph or results[1:] != ["d." + name for name in gradient_names(ours)]:
+            print(cell, size, results)
+print("compared", len(stream_cells.CELLS))
+)");
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(ran.out, "compared 8\n");
+}
+
 /// A peer that answers as it is told to: its Python is this script, its packages are marked as
 /// installed. It writes the arrays that graphc's step begins with, and knows no other work.
-constexpr const char* kMadeUp = R"(mkdir -p env/onnxruntime/bin
-'{0}' --list | sed -n 's/^onnxruntime: //p' | tr ' ' '\n' > env/onnxruntime/peers.txt
-cat > env/onnxruntime/bin/python <<'END'
+constexpr const char* kMadeUp = R"(mkdir -p env/{1}/bin
+'{0}' --list | sed -n 's/^{1}: //p' | tr ' ' '\n' > env/{1}/peers.txt
+cat > env/{1}/bin/python <<'END'
 #!/usr/bin/env python3
 import array, json, os, pathlib, sys
 def write(folder, name, shape):
@@ -204,7 +256,10 @@ def write(folder, name, shape):
     data = b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head.encode()
     (folder / (name + ".npy")).write_bytes(data + array.array("f", [0.25] * count).tobytes())
 def answer(ask):
-    if ask["do"] == "draw":
+    if ask["do"] == "draw" and ask["workload"]["model"] == "cell-layer":
+        for name in ("z", "x"):
+            write(pathlib.Path(ask["folder"]) / "batch", name, (2, 3, 4))
+    elif ask["do"] == "draw":
         folder = pathlib.Path(ask["folder"])
         for name, shape in (("w", (4, 16)), ("u", (4, 16)), ("b", (16,))):
             write(folder / "start", name, shape)
@@ -222,13 +277,15 @@ print('{{"ready": true}}', flush=True)
 for line in sys.stdin:
     print(json.dumps(answer(json.loads(line))), flush=True)
 END
-chmod +x env/onnxruntime/bin/python)";
+chmod +x env/{1}/bin/python)";
 
 constexpr const char* kSmall =
     "lstm-layer hidden=4 steps=2 batch=3 --with=onnxruntime --venv=env --threads=1 --rounds=1 "
     "--calls=1 --json=results.json --precision=f32";
 
-std::string made_up_peer() { return fmt::format(kMadeUp, source_path("tools/peers")); }
+std::string made_up_peer(const char* name = "onnxruntime") {
+  return fmt::format(kMadeUp, source_path("tools/peers"), name);
+}
 
 TEST(Peers, AreComparedThenTimed) {
   const TemporaryFolder folder;
@@ -243,6 +300,23 @@ TEST(Peers, AreComparedThenTimed) {
   EXPECT_GT(rows.at(0).at("train_ms").get<double>(), 0);
   EXPECT_EQ(rows.at(1).at("forward_turns"), Json({6.0}));
   EXPECT_EQ(peers(folder, "--table=results.json").out, ran.out);
+}
+
+TEST(Peers, ACellIsComparedByOutputLossAndGradients) {
+  const TemporaryFolder folder;
+  const Ran ran = peers(folder,
+                        "cell-layer cell=min-gru hidden=4 steps=2 batch=3 --with=torch,onnxruntime "
+                        "--venv=env --threads=1 --rounds=1 --calls=1",
+                        made_up_peer("torch") + "\n" + made_up_peer());
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(read_file(folder.path() / "written.txt"), "gradient.x gradient.z loss output\n");
+  EXPECT_THAT(
+      ran.out,
+      AllOf(HasSubstr("cell-layer cell=min-gru size=small steps=2 batch=3 hidden=4: 0.0 MFLOP"),
+            HasSubstr("| PyTorch 9.9 | eager f32 | - | 2.0000 | 2.0000 | "),
+            HasSubstr("| PyTorch 9.9 | compiled step f32 | - | 2.0000 | 2.0000 | "),
+            HasSubstr("| PyTorch | bf16 | no cell-layer in bf16 here | - | - | - |"),
+            HasSubstr("| ONNX Runtime | f32 | no cell-layer here | - | - | - |")));
 }
 
 TEST(Peers, OneThatDoesOtherWorkIsNotTimed) {
@@ -276,6 +350,16 @@ TEST(Peers, ADryRunNamesWhatWouldBeMeasured) {
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(ran.out,
             "lstm-layer hidden=4 steps=2 batch=128\nlstm-layer hidden=8 steps=2 batch=128\n");
+  const Ran cells = peers(folder,
+                          "cell-layer cell=slstm,rwkv7,min-gru size=medium steps=4 key=5 --dry-run "
+                          "--venv=env");
+  EXPECT_EQ(cells.code, 2) << cells.out;
+  EXPECT_EQ(peers(folder, "cell-layer cell=rwkv7 size=medium steps=4,8 key=5 --dry-run").out,
+            "cell-layer cell=rwkv7 size=medium steps=4 batch=1 heads=32 key=5 value=128\n"
+            "cell-layer cell=rwkv7 size=medium steps=8 batch=1 heads=32 key=5 value=128\n");
+  // What graphc lists of a cell without heads, keys and memory.
+  EXPECT_EQ(peers(folder, "cell-layer cell=min-gru heads=1 key=0 memory=0 --quick --dry-run").out,
+            "cell-layer cell=min-gru size=small steps=37 batch=2 hidden=6\n");
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "env"));
 }
 

@@ -3,6 +3,7 @@
 """NumPy's RandomState gives the same numbers in every version, so all peers start identically."""
 import numpy
 
+import stream_cells
 from workloads import SIZES, parameter_shapes
 
 # Largest relative difference of the loss, and of each gradient and update (as norms), from graphc's
@@ -40,8 +41,19 @@ def layer_weights(found, seed):
     return weights
 
 
+def cell_arrays(found, random, arrays):
+    """Arrays of a cell, each uniform in its range."""
+    return [
+        random.uniform(*stream_cells.span(found, array), shape).astype(numpy.float32)
+        for array, shape in arrays
+    ]
+
+
 def weights_of(found, seed=1):
     """The initial parameters of every program, by graphc's names."""
+    if found["model"] == "cell-layer":
+        random, arrays = numpy.random.RandomState(seed), stream_cells.parameters(found)
+        return dict(zip(parameter_shapes(found), cell_arrays(found, random, arrays)))
     if found["model"] == "lstm-layer":
         return layer_weights(found, seed)
     size = SIZES[found["size"]]._replace(hidden=found["hidden"], layers=found["layers"])
@@ -49,8 +61,12 @@ def weights_of(found, seed=1):
 
 
 def batches_of(found, count=4, seed=2):
-    """Pairs of arrays: x [T,B,H] and y [B,H] uniform in [0,1), or words and targets [T,B]."""
+    """Tuples of arrays: x [T,B,H] and y [B,H] uniform in [0,1), words and targets [T,B], or the
+    streams and fixed inputs of a cell."""
     random = numpy.random.RandomState(seed)
+    if found["model"] == "cell-layer":
+        arrays = stream_cells.inputs(found)
+        return [tuple(cell_arrays(found, random, arrays)) for _ in range(count)]
     steps, batch, hidden = found["steps"], found["batch"], found["hidden"]
     if found["model"] == "lstm-layer":
         shapes = ((steps, batch, hidden), (batch, hidden))
@@ -70,9 +86,9 @@ def norm(array):
 
 def differences(start, expected, actual):
     """The distance of a step from the expected one: `loss`, `gradient` and `update`, each relative,
-    and the parameters with the largest distances. Arrays are `loss`, `gradient.NAME`, `after.NAME`;
-    arrays missing in `actual` are not compared. Differences of an update below the rounding of the
-    weights are ignored."""
+    and the arrays with the largest distances. `start` has what the step read, by name. Arrays are
+    `loss`, `gradient.NAME`, `after.NAME`; arrays missing in `actual` are not compared. Differences
+    of an update below the rounding of the weights are ignored."""
     result = {}
     losses = [abs(float(actual[n]) / float(expected["loss"]) - 1) for n in LOSSES if n in actual]
     if losses:

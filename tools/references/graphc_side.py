@@ -7,7 +7,8 @@ import pathlib
 import re
 import subprocess
 
-from workloads import graphc_parameters, input_names, parameter_shapes, rate_of
+from workloads import (
+    gradient_names, graphc_parameters, has_update, input_names, parameter_shapes, rate_of)
 
 NAMES = ("graphc", "graphc-bench")
 
@@ -51,8 +52,11 @@ def with_gradients(text):
     ends = re.findall(r"^  return (.*)$", text, re.MULTILINE)
     if len(gradients) != 1 or len(ends) != 1:
         raise Failed(f"a graph with {len(gradients)} gradients and {len(ends)} results")
+    names = [each.strip().removeprefix("%") for each in ends[0].split(",")]
+    if ends[0].endswith(gradients[0]):
+        return text, names  # cell-layer returns them itself
     changed = text.replace(f"\n  return {ends[0]}\n", f"\n  return {ends[0]}, {gradients[0]}\n")
-    return changed, [each.strip().removeprefix("%") for each in ends[0].split(",")]
+    return changed, names
 
 
 def zero_states(text, known):
@@ -91,7 +95,7 @@ class Side:
 
     def step(self, found, folder, precision):
         """Writes the results of a step on folder/start and folder/batch to folder/precision: loss,
-        gradients, updated parameters, and the output of the forward graph."""
+        gradients, updated parameters if there is an update, and the output of the forward graph."""
         place = folder / precision
         place.mkdir(parents=True, exist_ok=True)
         names = list(parameter_shapes(found))
@@ -102,8 +106,10 @@ class Side:
         if "%rate:" in text.splitlines()[0]:
             given["rate"] = str(rate_of(found))
         wanted = {results[0]: place / "loss.npy"}
-        wanted.update({f"d.{name}": place / f"gradient.{name}.npy" for name in names})
-        wanted.update({name: place / f"after.{name}.npy" for name in names})
+        for name in gradient_names(found):
+            wanted[f"d.{name}"] = place / f"gradient.{name}.npy"
+        if has_update(found):
+            wanted.update({name: place / f"after.{name}.npy" for name in names})
         self.run(folder, precision, "train", text, given, wanted)
 
         text = self.graph(found, "forward")

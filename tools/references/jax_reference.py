@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy
 
+from jax_cells import CellRunner  # noqa: F401: of cell-layer
 from settings import UNROLL
 from workloads import clip_of, rate_of
 

@@ -13,10 +13,10 @@ import sys
 
 from environments import Absent, Process, default_folder, environment, installed
 from graphc_side import Failed, Missing, Side, find_programs
-from settings import PEERS
+from settings import CELL_SETTINGS, PEERS
 from table import SCHEMA, Unreadable, tables
 from turns import Comparison
-from workloads import ALL, Refused, title, workload
+from workloads import ALL, MODELS, Refused, title, workload
 
 USAGE, INPUT, CHECK, RESOURCE = 2, 3, 4, 5
 PRECISIONS = ("f32", "bf16")
@@ -40,7 +40,7 @@ def cores():
 def parser():
     """The options."""
     found = argparse.ArgumentParser(prog="peers", description=DESCRIPTION)
-    found.add_argument("model", nargs="?", metavar="MODEL", help="lstm-layer or ptb-lm")
+    found.add_argument("model", nargs="?", metavar="MODEL", help=", ".join(MODELS))
     found.add_argument(
         "parameters", nargs="*", metavar="NAME=VALUE,...", help="a list makes a table for each"
     )
@@ -127,6 +127,8 @@ def list_peers():
             print(f"  {precision}: {'; '.join(titles) or peer.cannot[precision]}")
         if "train" in peer.cannot:
             print(f"  train: {peer.cannot['train']}")
+        for precision, settings in CELL_SETTINGS.get(name, {}).items():
+            print(f"  cell-layer, {precision}: {'; '.join(title for title, _ in settings)}")
 
 
 def print_table(path):

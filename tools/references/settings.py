@@ -57,11 +57,34 @@ PEERS = {
     ),
 }
 
+# Of cell-layer, whose loops no library has as a layer; the loop of a compiled step is eager.
+CELL_SETTINGS = {
+    "torch": {"f32": (("eager", "eager"), ("compiled step", "compile"))},
+    "jax": {
+        "f32": (
+            ("jit, scan", "scan"),
+            (f"jit, scan, unroll={UNROLL}", "unrolled"),
+            ("jit, scan, checkpoint", "checkpoint"),
+        )
+    },
+}
+
+
+def refusal(name, model, precision):
+    """Why a peer does not run a model in a precision, or None."""
+    peer = PEERS[name]
+    if model == "cell-layer" and name not in CELL_SETTINGS:
+        return "no cell-layer here"
+    if model == "cell-layer" and precision not in CELL_SETTINGS[name]:
+        return f"no cell-layer in {precision} here"
+    return peer.cannot.get(precision)
+
 
 def settings_of(name, found, precision):
     """The settings of a peer for a workload. The chunked loss only applies to logits over a
     vocabulary."""
-    modes = PEERS[name].settings.get(precision, ())
+    cell = found["model"] == "cell-layer"
+    modes = (CELL_SETTINGS[name] if cell else PEERS[name].settings).get(precision, ())
     return [
         Setting(name, title, mode, precision)
         for title, mode in modes

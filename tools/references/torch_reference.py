@@ -6,6 +6,7 @@ import torch
 
 import lstm_layer
 import ptb_lm
+from torch_cells import CellRunner  # noqa: F401: of cell-layer
 from workloads import SIZES, clip_of, rate_of
 
 

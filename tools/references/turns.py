@@ -8,7 +8,7 @@ import tempfile
 
 from environments import Absent
 from graphc_side import Failed
-from settings import PEERS, settings_of
+from settings import PEERS, refusal, settings_of
 from workloads import title
 
 SECONDS = 20.0  # limit for the calls of one kind in a turn, as in graphc-bench
@@ -24,8 +24,9 @@ def peer_rows(name, found, precision):
     none."""
     peer = PEERS[name]
     head = {"library": peer.title, "peer": name, "precision": precision}
-    if precision in peer.cannot:
-        return [{**head, "setting": "", "cells": {"all": peer.cannot[precision]}}]
+    reason = refusal(name, found["model"], precision)
+    if reason is not None:
+        return [{**head, "setting": "", "cells": {"all": reason}}]
     rows = []
     for setting in settings_of(name, found, precision):
         cells = {"train": peer.cannot["train"]} if "train" in peer.cannot else {}

@@ -30,7 +30,8 @@ def save(folder, arrays):
 def compared(folder, actual, precision):
     """Differences from graphc's step in f32, and what is wrong, if anything."""
     folder = pathlib.Path(folder)
-    found = drawn.differences(load(folder / "start"), load(folder / "f32"), actual)
+    start = {**load(folder / "start"), **load(folder / "batch")}
+    found = drawn.differences(start, load(folder / "f32"), actual)
     return {"differences": found, "fault": drawn.fault(found, precision)}
 
 
@@ -71,8 +72,9 @@ class Worker:
         weights = drawn.weights_of(found)
         batches = self.reference.place(found, drawn.batches_of(found))
         begun = time.perf_counter()
-        runner = self.reference.Runner(
-            found, setting["mode"], setting["precision"], weights, batches)
+        cell = found["model"] == "cell-layer"
+        make = self.reference.CellRunner if cell else self.reference.Runner
+        runner = make(found, setting["mode"], setting["precision"], weights, batches)
         result, actual = {}, {}
         if hasattr(runner, "train"):
             runner.train(0)
@@ -81,7 +83,8 @@ class Worker:
             actual = {**runner.gradients()}
             runner.reset(weights)
             again = runner.train(0)
-            actual.update({f"after.{name}": each for name, each in runner.weights().items()})
+            if workloads.has_update(found):
+                actual.update({f"after.{name}": each for name, each in runner.weights().items()})
             actual["trained"] = numpy.asarray(again)
             runner.reset(weights)
         actual["output"] = numpy.asarray(runner.forward(0))

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # The workloads of the references: their extents, the names of their parameters, their work.
-"""`lstm-layer` and `ptb-lm`, like graphc's models with these names. Needs no package."""
+"""`lstm-layer`, `ptb-lm` and `cell-layer`, like graphc's models with these names. Needs no
+package."""
 import collections
+
+import stream_cells
 
 Size = collections.namedtuple(
     "Size", "layers hidden steps scale keep clip constant_epochs epochs decay"
@@ -29,6 +32,7 @@ QUICK = {
     "lstm-layer": {"hidden": 64, "steps": 5, "batch": 16},
     "ptb-lm": {"hidden": 32, "steps": 5, "batch": 4, "vocabulary": 200},
 }
+MODELS = ("lstm-layer", "ptb-lm", "cell-layer")
 # The default measurements.
 ALL = (
     ("lstm-layer", {"hidden": ["512", "1024"], "steps": ["30", "100"]}),
@@ -75,10 +79,39 @@ def wikitext2(given):
     return found
 
 
+def cell_layer(given, quick):
+    """The extents of cell-layer; those given are text. Raises Refused."""
+    given = dict(given)
+    cell, size = given.pop("cell", "gated-delta"), given.pop("size", "small")
+    if cell not in stream_cells.CELLS:
+        known = ", ".join(stream_cells.CELLS)
+        raise Refused(f"cell: wanted one of {known}: found '{cell}'")
+    if size not in stream_cells.SIZES:
+        raise Refused(f"size: wanted one of {', '.join(stream_cells.SIZES)}: found '{size}'")
+    found = {"model": "cell-layer", "cell": cell, "size": size}
+    found.update(stream_cells.defaults(cell, "test" if quick else size))
+    if quick:
+        found["steps"] = stream_cells.QUICK_STEPS
+    for name, text in given.items():
+        if name not in found and text == str(stream_cells.ABSENT.get(name)):
+            continue  # as graphc lists it
+        if name not in found:
+            known = ", ".join(each for each in found if each != "model")
+            raise Refused(f"cell-layer cell={cell} has no parameter '{name}': there are {known}")
+        found[name] = extent("cell-layer", name, text)
+    if cell == "slstm" and found["hidden"] % found["heads"]:
+        raise Refused(
+            f"heads: wanted a divisor of the {found['hidden']} units: found {found['heads']}"
+        )
+    return found
+
+
 def workload(model, given, quick=False):
     """The workload of a model with parameters as text: a dictionary of `model` and its extents.
     Raises Refused."""
     given = dict(given)
+    if model == "cell-layer":
+        return cell_layer(given, quick)
     if model == "lstm-layer":
         found = {"model": model, **LAYER}
     elif model == "ptb-lm":
@@ -92,7 +125,7 @@ def workload(model, given, quick=False):
         found = {"model": model, "size": name, "hidden": size.hidden, "layers": size.layers}
         found.update(steps=size.steps, batch=BATCH, vocabulary=WORDS)
     else:
-        raise Refused(f"no model is called '{model}': there are lstm-layer and ptb-lm")
+        raise Refused(f"no model is called '{model}': there are {', '.join(MODELS)}")
     if quick:
         found.update(QUICK[model])
     for name, text in given.items():
@@ -115,6 +148,8 @@ def graphc_parameters(found):
 
 def parameter_shapes(found):
     """Shape by name of every parameter, gates i, f, g, o side by side, z = x w + h u + b."""
+    if found["model"] == "cell-layer":
+        return {array.name: shape for array, shape in stream_cells.parameters(found)}
     hidden = found["hidden"]
     if found["model"] == "lstm-layer":
         return {"w": (hidden, 4 * hidden), "u": (hidden, 4 * hidden), "b": (4 * hidden,)}
@@ -129,8 +164,21 @@ def parameter_shapes(found):
 
 
 def input_names(found):
-    """The names of a batch's two arrays in graphc's graph."""
+    """The names of a batch's arrays in graphc's graph."""
+    if found["model"] == "cell-layer":
+        return tuple(array.name for array, _ in stream_cells.inputs(found))
     return ("x", "y") if found["model"] == "lstm-layer" else ("tokens", "targets")
+
+
+def has_update(found):
+    """Whether a training step updates the parameters: cell-layer only computes gradients."""
+    return found["model"] != "cell-layer"
+
+
+def gradient_names(found):
+    """The names of what a training step has gradients of: of cell-layer's inputs, too."""
+    inputs = input_names(found) if found["model"] == "cell-layer" else ()
+    return [*inputs, *parameter_shapes(found)]
 
 
 def clip_of(found):
@@ -144,7 +192,10 @@ def rate_of(found):
 
 
 def work(found):
-    """FLOP of a training step and of a forward call: only products, unpadded."""
+    """FLOP of a training step and of a forward call: only products, unpadded; cell-layer's are
+    graphc's nominal ones."""
+    if found["model"] == "cell-layer":
+        return stream_cells.work(found)
     rows = found["steps"] * found["batch"]
     layer = 2 * rows * 2 * found["hidden"] * 4 * found["hidden"]
     if found["model"] == "lstm-layer":
