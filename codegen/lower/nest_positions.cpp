@@ -20,7 +20,13 @@ bool has_elementary_function(const Node& node) {
 
 bool is_reduction(const Node& node) { return node.is(ops::sum) || node.is(ops::max); }
 
-NestPositions::NestPositions(const Graph& body, const RowModel& rows) : body_(body), rows_(rows) {
+NestPositions::NestPositions(const Graph& body, const RowModel& rows, bool join_spaces)
+    : body_(body), rows_(rows) {
+  for (size_t i = 0; i < rows.spaces.size(); ++i) {
+    size_t first = join_spaces ? 0 : i;
+    while (rows.spaces[first].unit != rows.spaces[i].unit) ++first;
+    space_.push_back(int(first));
+  }
   for (const Node& node : body.nodes()) {
     if (node.is(ops::matmul))
       with_products_.insert({2 * rows.stage[size_t(node.id)], space_of(node)});
@@ -53,7 +59,9 @@ std::unordered_set<const Node*> NestPositions::summed_functions() const {
 }
 
 int NestPositions::space_of(const Node& node) const {
-  return is_reduction(node) ? space_of(*node.operands[0].node) : rows_.space[size_t(node.id)];
+  if (is_reduction(node)) return space_of(*node.operands[0].node);
+  const int space = rows_.space[size_t(node.id)];
+  return space < 0 ? space : space_[size_t(space)];
 }
 
 }  // namespace graphc::core

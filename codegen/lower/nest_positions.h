@@ -5,6 +5,7 @@
 #include <compare>
 #include <set>
 #include <unordered_set>
+#include <vector>
 
 #include "passes/kernels/row_model.h"
 
@@ -24,7 +25,8 @@ bool is_reduction(const Node& node);
 /// The positions of a body's values. Body and model must outlive it.
 class NestPositions {
  public:
-  NestPositions(const Graph& body, const RowModel& rows);
+  /// With `join_spaces`, spaces of one unit are one: their nests become one.
+  NestPositions(const Graph& body, const RowModel& rows, bool join_spaces);
 
   /// Where a value is computed.
   NestPosition of(Value value) const;
@@ -38,6 +40,7 @@ class NestPositions {
 
   const Graph& body_;
   const RowModel& rows_;
+  std::vector<int> space_;  ///< from a space of the rows to the one that it joins
   std::set<NestPosition> with_products_;
 };
 

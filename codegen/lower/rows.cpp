@@ -20,7 +20,11 @@ class RowLowering {
  public:
   RowLowering(LowerContext& context, const Graph& body, const RowModel& rows,
               const RowBinding& binding)
-      : context_(context), body_(body), rows_(rows), binding_(binding), positions_(body, rows) {
+      : context_(context),
+        body_(body),
+        rows_(rows),
+        binding_(binding),
+        positions_(body, rows, context.matrix_rows.rank() > 0) {
     for (size_t i = 0; i < body.inputs().size(); ++i) input_of_[body.inputs()[i].node] = i;
     for (size_t i = 0; i < body.results().size(); ++i) {
       if (!reduction_of(i)) result_of_[key_of(body.results()[i])].push_back(i);
@@ -246,8 +250,11 @@ class RowLowering {
     const RowKind kind = rows_.kind_of(value);
     const int operand = builder_->operand(OperandKind::load, view, kind, unit_);
     const bool columns = kind == RowKind::full || kind == RowKind::column;
-    return builder_->add(
-        {NestOp::load, ScalarOp::argument, value.dtype(), -1, -1, -1, operand, columns ? part : 0});
+    return load(value.dtype(), operand, columns ? part : 0);
+  }
+
+  int load(DType dtype, int operand, int part = 0) {
+    return builder_->add({NestOp::load, ScalarOp::argument, dtype, -1, -1, -1, operand, part});
   }
 
   int emit_loaded(Value value, int part) {
@@ -255,9 +262,7 @@ class RowLowering {
     if (node.is(ops::input)) return load(value, input_view(value), part);
     if (node.is(ops::constant)) return emit_constant(value, part);
     if (node.is(ops::iota)) {
-      const int operand = builder_->iota(node, rows_.kind_of(value), unit_);
-      return builder_->add(
-          {NestOp::load, ScalarOp::argument, value.dtype(), -1, -1, -1, operand, part});
+      return load(value.dtype(), builder_->iota(node, rows_.kind_of(value), unit_), part);
     }
     if (node.is(ops::matmul) && positions_.of(value) == here_) return emit_product(node, part);
     // Sums are complete only after their nest; what another space or stage computed whole is read
@@ -272,16 +277,13 @@ class RowLowering {
 
   int emit_constant(Value value, int part) {
     const Attribute& number = *value.node->attributes.find("value");
-    int operand = 0;
-    if (auto x = std::get_if<double>(&number))
-      operand = builder_->literal(value.dtype(), *x);
-    else if (auto n = std::get_if<int64_t>(&number))
-      operand = builder_->literal(value.dtype(), *n);
-    else if (auto b = std::get_if<bool>(&number))
-      operand = builder_->literal(value.dtype(), int64_t(*b));
-    else
-      return load(value, context_.constant_data(*value.node), part);
-    return builder_->add({NestOp::load, ScalarOp::argument, value.dtype(), -1, -1, -1, operand, 0});
+    const auto literal = [&](auto of_type) {
+      return load(value.dtype(), builder_->literal(value.dtype(), of_type));
+    };
+    if (auto x = std::get_if<double>(&number)) return literal(*x);
+    if (auto n = std::get_if<int64_t>(&number)) return literal(*n);
+    if (auto b = std::get_if<bool>(&number)) return literal(int64_t(*b));
+    return load(value, context_.constant_data(*value.node), part);
   }
 
   int emit_product(const Node& node, int part) {
@@ -359,8 +361,7 @@ class RowLowering {
         const int operand = is_floating(in.dtype)
                                 ? builder_->literal(in.dtype, in.constant.as_double())
                                 : builder_->literal(in.dtype, in.constant.as_integer());
-        values[i] =
-            builder_->add({NestOp::load, ScalarOp::argument, in.dtype, -1, -1, -1, operand, 0});
+        values[i] = load(in.dtype, operand);
       } else {
         const auto at = [&](int index) { return index < 0 ? -1 : values[size_t(index)]; };
         values[i] =

@@ -2,6 +2,7 @@
 #include "passes/kernels/clusters.h"
 
 #include <algorithm>
+#include <set>
 
 #include "ir/op.h"
 #include "ir/rewrite.h"
@@ -28,17 +29,24 @@ bool has_no_elements(const Node& node) {
          std::ranges::any_of(node.operands, [&](Value operand) { return empty(operand.type()); });
 }
 
+/// The most values of full rows that a kernel of siblings reads or stores: each takes an address
+/// and, in a sum along rows, a register a row.
+constexpr size_t kMostMoving = 4;
+
 class Clustering {
  public:
   /// Nodes in `apart`, by id, do not join a product.
-  Clustering(const Graph& graph, bool fuse, std::vector<bool> apart = {})
+  Clustering(const Graph& graph, const ClusterOptions& options, std::vector<bool> apart = {})
       : graph_(graph),
-        fuse_(fuse),
+        fuse_(options.fuse),
+        siblings_(options.fuse && options.siblings),
         apart_(std::move(apart)),
         live_(live_nodes(graph)),
         order_(graph) {
     index_.assign(graph.nodes().size(), -1);
     users_.resize(graph.nodes().size());
+    is_root_.resize(graph.nodes().size());
+    for (Value root : graph.roots()) is_root_[size_t(root.node->id)] = true;
     for (const Node& node : graph.nodes()) {
       if (!live_[size_t(node.id)]) continue;
       for (Value operand : node.operands) users_[size_t(operand.node->id)].push_back(&node);
@@ -52,6 +60,7 @@ class Clustering {
         place(node);
     }
     if (fuse_) join_column_sums({graph_, users_, order_, index_, result_});
+    if (siblings_) join_siblings();
     for (Cluster& cluster : result_.list) std::ranges::sort(cluster.members, {}, &Node::id);
     for (const Node& node : graph_.nodes()) result_.of.push_back(cluster_of(node));
     drop_trailing_views();
@@ -248,6 +257,51 @@ class Clustering {
     return true;
   }
 
+  /// Merges clusters that have the same rows and need nothing of each other: in a step of few
+  /// elements calling a nest takes as long as what it computes, and siblings often read the same
+  /// matrix. Not sums over rows, whose registers are for one sweep.
+  void join_siblings() {
+    const auto may_join = [](const Cluster& cluster) {
+      return !cluster.members.empty() && !cluster.closed && !cluster.product &&
+             cluster.reduces != Reduces::over_rows;
+    };
+    const int count = int(result_.list.size());
+    for (int into = 0; into < count; ++into) {
+      for (int from = into + 1; from < count; ++from) {
+        const Cluster &a = result_.list[size_t(into)], &b = result_.list[size_t(from)];
+        if (may_join(a) && may_join(b) && moving_together(into, from) <= kMostMoving)
+          merge(into, from);
+      }
+    }
+  }
+
+  /// The values of full rows that a kernel of both clusters reads from memory or stores.
+  size_t moving_together(int a, int b) {
+    std::set<uint64_t> moving;
+    for (int index : {a, b}) {
+      const Cluster& cluster = result_.list[size_t(index)];
+      const auto is_full = [&](Value value) {
+        return width_of(value.shape()) > 1 && value.shape().rank() > 0 &&
+               rows_of(value.shape()) == cluster.lead;
+      };
+      const auto add = [&](Value value) {
+        if (is_full(value)) moving.insert(uint64_t(value.node->id) << 32 | uint64_t(value.index));
+      };
+      for (const Node* member : cluster.members) {
+        for (Value operand : member->operands) {
+          if (cluster_of(*operand.node) != index) add(operand);
+        }
+        const auto& users = users_[size_t(member->id)];
+        const bool stored =
+            is_root_[size_t(member->id)] || std::ranges::any_of(users, [&](const Node* user) {
+              return cluster_of(*user) != index;
+            });
+        for (int i = 0; stored && i < member->results(); ++i) add(member->result(i));
+      }
+    }
+    return moving.size();
+  }
+
   /// A view that no member reads is a view of the cluster's result: it goes back outside.
   void drop_trailing_views() {
     for (Cluster& cluster : result_.list) {
@@ -266,9 +320,10 @@ class Clustering {
   }
 
   const Graph& graph_;
-  const bool fuse_;
+  const bool fuse_, siblings_;
   const std::vector<bool> apart_, live_;
   std::vector<std::vector<const Node*>> users_;
+  std::vector<bool> is_root_;
   ClusterOrder order_;
   ClusterSpaces spaces_;
   std::vector<int> index_;  // from a unit of the order to its cluster; -1: none
@@ -286,12 +341,12 @@ int64_t emitted_instructions(const Node& node) {
   return instructions;
 }
 
-Clusters find_clusters(const Graph& graph, bool fuse) {
-  Clusters clusters = Clustering(graph, fuse).run();
-  if (!fuse) return clusters;
+Clusters find_clusters(const Graph& graph, const ClusterOptions& options) {
+  Clusters clusters = Clustering(graph, options).run();
+  if (!options.fuse) return clusters;
   std::vector<bool> apart = better_with_readers(graph, clusters);
   if (std::ranges::find(apart, true) == apart.end()) return clusters;
-  return Clustering(graph, fuse, std::move(apart)).run();
+  return Clustering(graph, options, std::move(apart)).run();
 }
 
 }  // namespace graphc::core

@@ -28,6 +28,13 @@ struct Cluster {
   int64_t instructions() const { return narrow + wide / std::max(columns.unit, int64_t{1}); }
 };
 
+struct ClusterOptions {
+  bool fuse = true;  ///< false: every node is alone
+  /// Whether clusters of the same rows that do not need each other become one kernel: in a step of
+  /// a loop whose rows carry a matrix.
+  bool siblings = false;
+};
+
 /// The maximum number of instructions of a kernel per vector. LLVM's compile time was measured to
 /// be linear up to here (a chain of 340 tanh takes a quarter of a second) and superlinear beyond;
 /// the largest cells have a few hundred.
@@ -38,13 +45,12 @@ int64_t emitted_instructions(const Node& node);
 /// The clusters of the graph's live nodes, formed greedily: a node joins the clusters of its
 /// operands if rows and columns agree, no path would leave the cluster and return, and the kernel
 /// stays below kMostInstructions. Nodes after a product stay out of its kernel if their readers had
-/// better compute them (passes/kernels/epilogues.h). With `fuse` false every node is alone. `of`
-/// has for each node id the index of its cluster, or -1 for leaves, views outside clusters and
-/// scans.
+/// better compute them (passes/kernels/epilogues.h). `of` has for each node id the index of its
+/// cluster, or -1 for leaves, views outside clusters and scans.
 struct Clusters {
   std::vector<Cluster> list;
   std::vector<int> of;
 };
-Clusters find_clusters(const Graph& graph, bool fuse);
+Clusters find_clusters(const Graph& graph, const ClusterOptions& options);
 
 }  // namespace graphc::core

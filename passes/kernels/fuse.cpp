@@ -61,7 +61,7 @@ class KernelWriter {
   KernelWriter(const Graph& from, const FuseOptions& options)
       : from_(from),
         options_(options),
-        clusters_(find_clusters(from, options.fuse)),
+        clusters_(find_clusters(from, {options.fuse, options.siblings})),
         uses_(from.nodes().size()) {
     // Values read only by dead nodes are not stored.
     const std::vector<bool> live = live_nodes(from);
@@ -224,8 +224,10 @@ class KernelWriter {
       if (options_.remark && options_.fuse && carries_numbers(Scan(node)))
         options_.remark(node, "a loop, not one recurrent kernel: " + why_not);
       const int axes = options_.fuse ? matrix_row_axes(Scan(node)) : 0;
+      FuseOptions of_body = options_;
+      of_body.siblings = axes > 0;
       GraphPtr body =
-          form_kernels(axes > 0 ? with_matrix_rows(Scan(node), axes) : node.regions[0], options_);
+          form_kernels(axes > 0 ? with_matrix_rows(Scan(node), axes) : node.regions[0], of_body);
       write_results(node, copy_node(node, operands_of(node), *to_, {std::move(body)}));
       return;
     }

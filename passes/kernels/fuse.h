@@ -12,6 +12,7 @@ namespace graphc::core {
 struct FuseOptions {
   bool fuse = true;       ///< false: one kernel per node (variant `basic`)
   bool recurrent = true;  ///< whether scans of rows become `recurrent` kernels
+  bool siblings = false;  ///< ClusterOptions::siblings, of this graph alone
   /// Called with the reason why a scan stays a loop; may be empty.
   std::function<void(const Node& node, const std::string& text)> remark;
 };

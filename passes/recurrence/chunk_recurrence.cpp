@@ -12,10 +12,10 @@
 //
 //     steps=N         chunks of N steps, for every loop that has the form
 //     differentiated  only loops that a gradient goes through, with at least two chunks of
-//                     matrices of 32 x 32 and decays that are one number. On a core with AVX-512 a
-//                     training step takes 0.5 to 0.95 of the time. A forward pass alone takes 1.1
-//                     to 1.6 times as long, and decays of keys, whose products inside a chunk are
-//                     no product of matrices, 2 times.
+//                     matrices of 32 x 32 and decays that are one number; more than 16 KB if what
+//                     is written reads the matrix. A training step takes 0.5 to 0.95 of the time.
+//                     A forward pass alone takes 1.1 to 1.6 times as long, and decays of keys,
+//                     whose products inside a chunk are no product of matrices, 2 times.
 //
 // A derivative of chunks keeps about five times what it keeps of single steps whose states are
 // computed again (passes/remat.cpp). So long loops are differentiated in segments of some chunks: a
@@ -46,6 +46,9 @@ namespace {
 
 /// The most bytes that a derivative keeps of a loop in one piece, and of a segment.
 constexpr double kMostKept = 1 << 30, kMostOfSegment = 1 << 28;
+
+/// Of a matrix that shares a first-level cache of 32 KB with its derivative.
+constexpr int64_t kBytesInCache = 1 << 14;
 
 class ChunkRecurrence {
  public:
@@ -190,6 +193,12 @@ class ChunkRecurrence {
     constexpr int64_t kExtent = 32;
     const Shape& shape = scan_.initial()[carry.index].shape();
     const Value decay = carry.next.decay;
+    // Such writes need the inverse of a triangular matrix for each chunk, and single steps of a
+    // matrix in the cache are faster than that.
+    const bool needs_inverse = std::ranges::any_of(
+        carry.next.writes, [](const Write& write) { return bool(write.values.keys); });
+    const int64_t bytes = shape[-1] * shape[-2] * size_of(scan_.initial()[carry.index].dtype());
+    if (needs_inverse && bytes <= kBytesInCache) return false;
     if (steps_of_segment() < scan_.steps() && !has_room_for_segments()) return false;
     return scan_.steps() >= 2 * length_ && shape[-1] >= kExtent && shape[-2] >= kExtent && decay &&
            decay.shape()[2] == 1;

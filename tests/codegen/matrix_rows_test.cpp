@@ -161,6 +161,16 @@ TEST(MatrixRows, StoreNothingThatOnlySumsRead) {
     EXPECT_THAT(text, Not(HasSubstr(name)));
 }
 
+/// Each call of a nest takes as long as a row of numbers: kernels that need nothing of each other
+/// are one, and so are the nests of a kernel.
+TEST(MatrixRows, HaveFewNestsInAStep) {
+  const Plan plan = matrix_plan(with_delta_gradients(delta_rule(12)), 2, "off");
+  ASSERT_EQ(matrix_loops(plan).size(), 2u);
+  EXPECT_EQ(matrix_loops(plan)[0]->body.size(), 3u) << print(plan);
+  // beta is 1 here: its derivative and the product with it are no nests.
+  EXPECT_EQ(matrix_loops(plan)[1]->body.size(), 5u) << print(plan);
+}
+
 TEST(MatrixRows, LeaveTheLoopAsTheirSums) {
   // A sum of a larger value of the step stays in the loop, which emits the sum.
   CompileReport report;

@@ -141,7 +141,7 @@ TEST(ClusterOrder, MovesWhatALaterNodeNeedsBeforeTheEarlierOne) {
 
 TEST(Clusters, CutsChainsIntoKernelsOfABoundedSize) {
   const GraphPtr graph = parse_graph(growing_graph("chain", 4000));
-  const Clusters clusters = find_clusters(*graph, true);
+  const Clusters clusters = find_clusters(*graph, {});
   int64_t members = 0;
   for (const Cluster& cluster : clusters.list) {
     EXPECT_LE(cluster.instructions(), kMostInstructions);

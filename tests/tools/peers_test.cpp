@@ -136,7 +136,8 @@ constexpr const char* kTable =
 
 lstm-layer hidden=512 steps=30 batch=128: 314.6 MFLOP to train, 125.8 forward, an example
 
-| Library | Setting | Compile (s) | Train (ms) | Forward only (ms) | Times graphc's |
+| Library | Setting | Compile (s) | Train (ms/example) | )"
+    R"(Forward only (ms/example) | Times graphc's |
 | --- | --- | ---: | ---: | ---: | ---: |
 | graphc 0.1.0 | fused f32 | 0.300 | 1.5000 | 0.5000 | - |
 | PyTorch 2.15.0 | eager f32 | 1.000 | 3.0000 | 0.7500 | 2.00 / 1.50 |
@@ -145,15 +146,16 @@ lstm-layer hidden=512 steps=30 batch=128: 314.6 MFLOP to train, 125.8 forward, a
 
 ptb-lm size=small: 316.8 MFLOP to train, 105.6 forward, an example
 
-| Library | Setting | Compile (s) | Train (ms) | Forward only (ms) | Train (words/s) | )"
-    R"(Times graphc's |
+| Library | Setting | Compile (s) | Train (ms/example) | )"
+    R"(Forward only (ms/example) | Train (words/s) | Times graphc's |
 | --- | --- | ---: | ---: | ---: | ---: | ---: |
 | graphc 0.1.0 | fused f32 | 0.300 | 2.0000 | 0.5000 | 10,000 | - |
 | JAX | jit f32 | not timed: the loss differs by 0.5 | - | - | - | - |
 
 cell-layer cell=gated-delta size=small: 88.1 MFLOP to train, 29.4 forward, an example
 
-| Library | Setting | Compile (s) | Train (ms) | Forward only (ms) | Times graphc's |
+| Library | Setting | Compile (s) | Train (ms/example) | )"
+    R"(Forward only (ms/example) | Times graphc's |
 | --- | --- | ---: | ---: | ---: | ---: |
 | graphc 0.1.0 | fused f32 | 0.300 | 2.0000 | 0.5000 | - |
 | JAX | jit, scan f32 | 0.500 | 7.0000 | 2.0000 | 3.50 / 4.00 |

@@ -5,7 +5,8 @@ example."""
 from workloads import work
 
 SCHEMA = "graphc-peers/1"
-HEAD = ("Library", "Setting", "Compile (s)", "Train (ms)", "Forward only (ms)", "Times graphc's")
+HEAD = ("Library", "Setting", "Compile (s)", "Train (ms/example)", "Forward only (ms/example)",
+        "Times graphc's")
 WORDS = "Train (words/s)"
 
 

@@ -3,10 +3,12 @@
 // passes/kernels/clusters.cpp.
 #include "passes/kernels/clusters.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "ir/op.h"
 #include "ir/text.h"
+#include "passes/kernels/fuse.h"
 #include "passes/kernels/kernel.h"
 #include "tests/passes/values.h"
 
@@ -14,10 +16,9 @@ namespace graphc::core::testing {
 namespace {
 
 /// The graph's kernels: their family and ops, and what stays outside in brackets.
-std::string kernels_of(const std::string& text, const std::string& passes = "fuse") {
-  const GraphPtr graph = after(parse_graph("graph @f" + text), passes);
+std::string kernels_in(const Graph& graph) {
   std::vector<std::string> parts;
-  for (const Node& node : graph->nodes()) {
+  for (const Node& node : graph.nodes()) {
     if (node.is(ops::input) || node.is(ops::constant)) continue;
     if (!node.is(ops::kernel)) {
       parts.push_back(fmt::format("[{}]", node.op.name));
@@ -30,6 +31,10 @@ std::string kernels_of(const std::string& text, const std::string& passes = "fus
     parts.push_back(fmt::format("{}: {}", name_of(Kernel(node).family()), fmt::join(ops, " ")));
   }
   return fmt::format("{}", fmt::join(parts, "; "));
+}
+
+std::string kernels_of(const std::string& text, const std::string& passes = "fuse") {
+  return kernels_in(*after(parse_graph("graph @f" + text), passes));
 }
 
 struct Decision {
@@ -207,6 +212,37 @@ TEST(Clusters, AreWhatTheDecisionsSay) {
 TEST(Clusters, AreSingleNodesWhereThatIsAskedFor) {
   EXPECT_EQ(kernels_of("(%x: f32[3,4]) { return tanh(sin(%x)) }", "fuse{single=true}"),
             "map: sin; map: tanh");
+}
+
+const Decision kSiblings[] = {
+    {"what has the same rows", "(%x: f32[3,4], %y: f32[3,4]) { return sin(%x), cos(%y) }",
+     "map: sin cos"},
+    {"sums along rows",
+     "(%x: f32[3,4], %y: f32[3,4]) { return sum(%x) {axes = [1], keep = true}, "
+     "sum(mul(%x, %y)) {axes = [1], keep = true} }",
+     "map: sum mul sum"},
+    {"not what has other rows or columns",
+     "(%x: f32[3,4], %y: f32[5,4], %z: f32[3,5]) { return sin(%x), cos(%y), tanh(%z) }",
+     "map: sin; map: cos; map: tanh"},
+    {"not sums over rows",
+     "(%x: f32[2,3,4], %y: f32[2,3,4]) { return sum(mul(%x, %y)) {axes = [1]}, sin(%x) }",
+     "inner_reduction: mul sum; map: sin"},
+    {"not one that waits for what reads the other",
+     "(%x: f32[3,4], %y: f32[3,4]) { %s = sin(%x) %t = reverse(%s) {axes = [0]} "
+     "return %s, cos(%t) }",
+     "map: sin; [reverse]; map: cos"},
+    {"not more than four values of full rows",
+     "(%x: f32[3,4], %y: f32[3,4], %z: f32[3,4]) { return sin(%x), cos(%y), tanh(%z) }",
+     "map: sin cos; map: tanh"},
+};
+
+TEST(Clusters, AreOneForSiblings) {
+  for (const Decision& each : kSiblings) {
+    const GraphPtr graph = parse_graph(fmt::format("graph @f{}", each.graph));
+    EXPECT_EQ(kernels_in(*form_kernels(graph, {.siblings = true})), each.kernels) << each.decision;
+    // Only where they are asked for.
+    EXPECT_THAT(kernels_in(*form_kernels(graph, {})), ::testing::HasSubstr("; "));
+  }
 }
 
 }  // namespace

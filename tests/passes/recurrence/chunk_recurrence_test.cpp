@@ -170,13 +170,13 @@ TEST(ChunkRecurrence, InvertsUnitLowerTriangularMatrices) {
 
 /// A training graph of a gated linear attention: its decay a number a row, or one for each key.
 GraphPtr attention(int64_t steps, int64_t width, std::string_view decay, bool training = true,
-                   std::string_view attributes = "") {
+                   std::string_view attributes = "", std::string_view written = "%v.t") {
   return parse_graph(fmt::format(
       R"(
     graph @cell(%k: f32[{0},2,{1},1], %v: f32[{0},2,1,{1}], %g: f32[{0},2,{2},1],
                 %s0: f32[2,{1},{1}]) {{
       %o, %s.end = scan {4} %k.t in %k, %v.t in %v, %g.t in %g carry %s = %s0 {{
-        %s.1 = add(mul(%s, sigmoid(%g.t)), mul(%k.t, %v.t))
+        %s.1 = add(mul(%s, sigmoid(%g.t)), mul(%k.t, {5}))
         next %s = %s.1
         emit sum(mul(%s.1, %k.t)) {{axes = [1]}}
       }}
@@ -184,7 +184,8 @@ GraphPtr attention(int64_t steps, int64_t width, std::string_view decay, bool tr
       {3}
     }})",
       steps, width, decay,
-      training ? "%dk, %dg = grad %loss, %k, %g\n return %dk, %dg" : "return %loss", attributes));
+      training ? "%dk, %dg = grad %loss, %k, %g\n return %dk, %dg" : "return %loss", attributes,
+      written));
 }
 
 /// The most elements that a loop at the top of the graph gives, and how many steps it has.
@@ -230,6 +231,9 @@ TEST(ChunkRecurrence, TakesByItselfWhatIsFaster) {
   EXPECT_FALSE(divides(attention(64, 32, "1", true, "{save_every = 8}")))
       << "asked for less memory";
   EXPECT_TRUE(said(in_chunks(attention(64, 32, "1"), "")).empty()) << "not asked for";
+  constexpr std::string_view kDelta = "sub(%v.t, sum(mul(%s, %k.t)) {axes = [1], keep = true})";
+  EXPECT_FALSE(divides(attention(64, 64, "1", true, "", kDelta))) << "steps in the cache";
+  EXPECT_TRUE(divides(attention(64, 65, "1", true, "", kDelta)));
 }
 
 TEST(ChunkRecurrence, SaysThatStatesAreSavedOtherwiseThanALoopAsks) {
