@@ -32,6 +32,8 @@ constexpr OrderRule listed_rules[] = {
     {"align-axes", "autodiff", Harm::slower,
      "The loop of the derivative has the axes of the loop then. By itself it is not aligned: "
      "products that add up the derivatives of matrices transpose their left operands."},
+    {"vector-products", "chunk-recurrence", Harm::slower,
+     "What is read from a matrix by a product is not followed: such a loop is not divided."},
     {"chunk-recurrence", "autodiff", Harm::slower,
      "The derivative of chunks is products too; that of single steps needs the matrix of every "
      "step, and such a loop is not divided."},

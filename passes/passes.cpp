@@ -26,6 +26,7 @@ constexpr const Pass* listed_passes[] = {
     &passes::simplify,          //
     &passes::sparse_rows,       //
     &passes::unroll,            //
+    &passes::vector_products,   //
 };
 
 }  // namespace

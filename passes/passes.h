@@ -28,6 +28,7 @@ extern const Pass reroll;
 extern const Pass simplify;
 extern const Pass sparse_rows;
 extern const Pass unroll;
+extern const Pass vector_products;
 }  // namespace passes
 
 /// All passes, by name.

@@ -35,7 +35,7 @@ constexpr Variant variants[] = {
      "reductions,simplify,fuse{single=true}"},
     // Distributed loops: the form from which kernels are planned.
     {"fused",
-     "reroll,simplify,cse,pack-matmuls,simplify,cse,hoist,simplify,cse,outline,"
+     "reroll,simplify,cse,vector-products,pack-matmuls,simplify,cse,hoist,simplify,cse,outline,"
      "align-axes,chunk-recurrence,simplify,cse,remat,autodiff,expand,simplify,cse,hoist,unroll{"
      "auto},simplify,"
      "cse,collectives,simplify,cse,"
@@ -43,7 +43,8 @@ constexpr Variant variants[] = {
      "reductions,simplify,cse,fuse", false, true},
     // The same, except for recurrent layers that a library has.
     {"cudnn",
-     "reroll,simplify,cse,pack-matmuls,simplify,cse,hoist,simplify,cse,outline{library},"
+     "reroll,simplify,cse,vector-products,pack-matmuls,simplify,cse,hoist,simplify,cse,"
+     "outline{library},"
      "align-axes,chunk-recurrence,simplify,cse,remat,autodiff{library},expand{library},simplify,"
      "cse,hoist,"
      "simplify,cse,collectives,simplify,"

@@ -194,6 +194,18 @@ GraphPtr linear_attention() {
     })"));
 }
 
+GraphPtr matrix_read_by_product() {
+  return with_gradients(parse_graph(R"(
+    graph @f(%k: f32[16,3,5,1], %v: f32[16,3,1,7], %q: f32[16,3,1,5], %s0: f32[3,5,7]) {
+      %o, %s.e = scan %k.t in %k, %v.t in %v, %q.t in %q carry %s = %s0 {
+        %s.1 = add(mul(%s, 0.9), mul(%k.t, %v.t))
+        next %s = %s.1
+        emit matmul(%q.t, %s.1)
+      }
+      return %o
+    })"));
+}
+
 GraphPtr softmax() {
   return with_gradients(parse_graph(R"(
     graph @f(%x: f32[4,7]) {
@@ -273,6 +285,7 @@ constexpr Exchange exchanges[] = {
     {"hoist", "outline", lstm, loops_not_recognised},
     {"outline", "autodiff", softmax, derivatives_of_maxima},
     {"align-axes", "autodiff", heads, transposes_in_loops},
+    {"vector-products", "chunk-recurrence", matrix_read_by_product, given_by_loops},
     {"chunk-recurrence", "autodiff", linear_attention, given_by_loops},
     {"remat", "autodiff", every_fourth_state, given_by_loops},
     {"autodiff", "expand", loss, derivatives_of_maxima},

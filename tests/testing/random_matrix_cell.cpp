@@ -21,7 +21,7 @@ Value matrix_row(Value x) { return reshape(x, x.shape().insert(x.shape().rank() 
 
 class RandomMatrixCell {
  public:
-  explicit RandomMatrixCell(unsigned seed) : random_(seed) {
+  explicit RandomMatrixCell(unsigned seed) : random_(seed), words_(seed + 1) {
     steps_ = draw(1, 5);
     batch_ = draw(1, 4);
     rows_ = {batch_};
@@ -48,6 +48,53 @@ class RandomMatrixCell {
     Ints all = rows_;
     all.insert(all.end(), more.begin(), more.end());
     return Shape(all);
+  }
+
+  // --- products with a vector, in the words that people have for them
+
+  /// One of three.
+  int word() { return std::uniform_int_distribution<int>(0, 2)(words_); }
+
+  static Value turned(Value s) { return transpose(s, s.shape().rank() - 2, s.shape().rank() - 1); }
+  /// A product of one row or one column, without its axis.
+  static Value only(Value product, int axis) {
+    return reshape(product, product.shape().without(product.shape().rank() + axis));
+  }
+
+  /// s' k.
+  Value read_by_keys(Value s, Value k) {
+    switch (word()) {
+      case 0:
+        return sum(s * matrix_column(k), Ints{s.shape().rank() - 2});
+      case 1:
+        return only(matmul(matrix_row(k), s), -2);
+      default:
+        return only(matmul(turned(s), matrix_column(k)), -1);
+    }
+  }
+
+  /// s v.
+  Value read_by_values(Value s, Value v) {
+    switch (word()) {
+      case 0:
+        return sum(s * matrix_row(v), Ints{s.shape().rank() - 1});
+      case 1:
+        return only(matmul(s, matrix_column(v)), -1);
+      default:
+        return only(matmul(matrix_row(v), turned(s)), -2);
+    }
+  }
+
+  /// k u'.
+  Value outer(Value k, Value u) {
+    switch (word()) {
+      case 0:
+        return matrix_column(k) * matrix_row(u);
+      case 1:
+        return matmul(matrix_column(k), matrix_row(u));
+      default:
+        return turned(matmul(matrix_column(u), matrix_row(k)));
+    }
   }
 
   Value bounded(Value x) { return chance(2) ? tanh(x) : x * 0.5; }
@@ -106,18 +153,14 @@ class RandomMatrixCell {
     if (mask_ == RowMask::capture) given_ = input({batch_}, "mask", DType::boolean);
 
     const Value s = states[0];
-    Value read = sum(s * matrix_column(k), Ints{-2 + s.shape().rank()});
+    Value read = read_by_keys(s, k);
     if (has_vector) read = read + product(*body, states[1]);
     const Value u = bounded(v - read);
     Value gate = g;
     if (has_number) gate = maximum(g, states.back() * 0.5);
-    Value next =
-        decay(s, k, v, gate) * s + matrix_column(k * matrix_column(sigmoid(gate))) * matrix_row(u);
-    if (chance(3)) {
-      const Value along = sum(s * matrix_row(v), Ints{s.shape().rank() - 1});
-      next = next - matrix_column(along * 0.1) * matrix_row(bounded(v));
-    }
-    const Value out = sum(next * matrix_column(q), Ints{s.shape().rank() - 2});
+    Value next = decay(s, k, v, gate) * s + outer(k * matrix_column(sigmoid(gate)), u);
+    if (chance(3)) next = next - outer(read_by_values(s, v) * 0.1, bounded(v));
+    const Value out = read_by_keys(next, q);
     Values results{held(next, s)};
     if (has_vector) results.push_back(held(tanh(out + states[1] * 0.2), states[1]));
     if (has_number) results.push_back(held(gate, states.back()));
@@ -136,7 +179,7 @@ class RandomMatrixCell {
     return transpose(matmul(transpose(h, {1, 0, 2}), u), {1, 0, 2});
   }
 
-  std::mt19937 random_;
+  std::mt19937 random_, words_;
   int64_t steps_ = 0, batch_ = 0, keys_ = 0, values_ = 0;
   Ints rows_;
   size_t streams_ = 0, carries_ = 0;
