@@ -9,6 +9,7 @@
 //
 //     a b', over one term                  a product element by element
 //     x' M or M x, batched                 a sum over one axis of M x
+//     X M, batched, up to 8 rows           one after another: the queries of a group
 //     x' y, batched                        a sum over the last axis
 //
 // What einsum puts around products, a transpose of the matrix and reshapes that join the axes of
@@ -30,6 +31,9 @@
 
 namespace graphc::core {
 namespace {
+
+/// The most rows of a factor that are vectors: the matrix is read once for all of them.
+constexpr int64_t kMostVectors = 8;
 
 /// A factor of a product, [batch..., rows, columns] as it is multiplied.
 struct Factor {
@@ -124,8 +128,8 @@ class VectorProducts {
         made = dot(a, b);
       } else if (shape[-1] == 1 && changes[0]) {
         made = sum_of(a, true, b.value);
-      } else if (shape[-2] == 1 && changes[1]) {
-        made = sum_of(b, false, a.value);
+      } else if (shape[-2] <= kMostVectors && changes[1]) {
+        made = sums_of_rows(a, b);
       }
     }
     if (!made) return std::nullopt;
@@ -158,6 +162,19 @@ class VectorProducts {
     const int axis = shape.rank() - (over_columns != matrix.transposed ? 1 : 2);
     const int other = 2 * shape.rank() - 3 - axis;
     return sum(matrix.value * reshape(vector, shape.with(other, 1)), {axis});
+  }
+
+  /// The rows of a, each times the matrix.
+  static Value sums_of_rows(const Factor& a, const Factor& matrix) {
+    if (a.rows() == 1) return sum_of(matrix, false, a.value);
+    const int axis = a.value.shape().rank() - (a.transposed ? 1 : 2);
+    const Shape lead = lead_of(a.value.shape());
+    Values rows;
+    for (int64_t i = 0; i < a.rows(); ++i) {
+      const Value made = sum_of(matrix, false, slice(a.value, axis, i, i + 1));
+      rows.push_back(reshape(made, with_matrix(lead, 1, matrix.columns())));
+    }
+    return concat(rows, lead.rank());
   }
 
   /// A product over one term whose result is rearranged, in the shape that is wanted. `node` is of

@@ -107,16 +107,19 @@ TEST(BatchedProducts, OfFewMatricesShareOutRows) {
 
 /// The products of a row with its own matrices need no other worker: no barrier in the loop.
 TEST(BatchedProducts, KeepTheRowsOfALoopApart) {
+  // Nine rows for each matrix: fewer would be sums (passes/vector_products.cpp).
   const std::string loop =
-      "graph (%a: f32[9,4,3,5], %s0: f32[4,5,5]{0}) {{ %o, %s.e = scan %x in %a carry %s = %s0 {1} "
+      "graph (%a: f32[9,4,9,12], %s0: f32[4,12,12]{0}) {{ %o, %s.e = scan %x in %a carry %s = %s0 "
+      "{1} "
       "{{ next %s = add(mul(%s, 0.5), matmul(%x, %x) {{transpose_a = true}}) emit matmul(%x, {2}) "
       "}} return %o, %s.e }}";
   const std::string own = print(batched_plan(fmt::format(fmt::runtime(loop), "", "", "%s"), 2));
   EXPECT_THAT(own, HasSubstr("9 steps, row by row"));
-  EXPECT_THAT(own, HasSubstr("5 columns, 4 times; outer 0..2 | 2..4"));
+  EXPECT_THAT(own, HasSubstr("12 columns, 4 times; outer 0..2 | 2..4"));
   // One matrix for all rows is a product of all rows at once.
-  const std::string shared = print(batched_plan(
-      fmt::format(fmt::runtime(loop), ", %w: f32[5,6]", "with %w", "%w"), 2, {.variant = "basic"}));
+  const std::string shared =
+      print(batched_plan(fmt::format(fmt::runtime(loop), ", %w: f32[12,6]", "with %w", "%w"), 2,
+                         {.variant = "basic"}));
   EXPECT_THAT(shared, Not(HasSubstr("row by row")));
 }
 

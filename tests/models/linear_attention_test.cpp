@@ -54,9 +54,7 @@ Value linear_attention(Value q, Value k, Value v, std::optional<Value> g, std::o
   Value written = v;
   if (beta) written = *beta * (v - sum(decayed * column(k), {2}));
   s = decayed + column(k) * row(written);
-  Values read;
-  for (const Value each : unstack(q, 2)) read.push_back(scale * sum(s * column(each), {2}));
-  return stack(read, 2);
+  return scale * einsum("bhgk,bhkv->bhgv", {q, s});
 }
 
 /// A model with the case's operator: its packed inputs [batch, steps, heads * width] and results.

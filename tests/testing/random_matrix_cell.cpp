@@ -73,6 +73,14 @@ class RandomMatrixCell {
     }
   }
 
+  /// s' k, where k may be one of a group that reads s by one product.
+  Value query_of_group(Value s, Value k) {
+    if (word() > 0) return read_by_keys(s, k);
+    const int rank = s.shape().rank();
+    const Value all = matmul(concat({matrix_row(tanh(k)), matrix_row(k)}, rank - 2), s);
+    return only(slice(all, rank - 2, 0, 1) * 0.1 + slice(all, rank - 2, 1, 2), -2);
+  }
+
   /// s v.
   Value read_by_values(Value s, Value v) {
     switch (word()) {
@@ -160,7 +168,7 @@ class RandomMatrixCell {
     if (has_number) gate = maximum(g, states.back() * 0.5);
     Value next = decay(s, k, v, gate) * s + outer(k * matrix_column(sigmoid(gate)), u);
     if (chance(3)) next = next - outer(read_by_values(s, v) * 0.1, bounded(v));
-    const Value out = read_by_keys(next, q);
+    const Value out = query_of_group(next, q);
     Values results{held(next, s)};
     if (has_vector) results.push_back(held(tanh(out + states[1] * 0.2), states[1]));
     if (has_number) results.push_back(held(gate, states.back()));
