@@ -9,7 +9,7 @@
 //
 //     a b', over one term                  a product element by element
 //     x' M or M x, batched                 a sum over one axis of M x
-//     X M, batched, up to 8 rows           one after another: the queries of a group
+//     X M, batched, up to 4 rows           one after another: the queries of a group
 //     x' y, batched                        a sum over the last axis
 //
 // What einsum puts around products, a transpose of the matrix and reshapes that join the axes of
@@ -33,7 +33,7 @@ namespace graphc::core {
 namespace {
 
 /// The most rows of a factor that are vectors: the matrix is read once for all of them.
-constexpr int64_t kMostVectors = 8;
+constexpr int64_t kMostVectors = 4;
 
 /// A factor of a product, [batch..., rows, columns] as it is multiplied.
 struct Factor {
@@ -128,7 +128,7 @@ class VectorProducts {
         made = dot(a, b);
       } else if (shape[-1] == 1 && changes[0]) {
         made = sum_of(a, true, b.value);
-      } else if (shape[-2] <= kMostVectors && changes[1]) {
+      } else if (shape[-2] >= 1 && shape[-2] <= kMostVectors && changes[1]) {
         made = sums_of_rows(a, b);
       }
     }
@@ -147,7 +147,7 @@ class VectorProducts {
   static Value dot(const Factor& a, const Factor& b) {
     const int64_t n = a.columns();
     Value x = as_rows(a.value, n), y = as_rows(b.value, n);
-    if (x.shape() != y.shape()) {
+    if (x.shape() != y.shape() || x.shape()[-1] != n) {
       const Shape rows = lead_of(a.value.shape());
       x = reshape(x, rows.insert(rows.rank(), n));
       y = reshape(y, rows.insert(rows.rank(), n));

@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "codegen/lower/context.h"
+#include "codegen/lower/contraction.h"
 #include "codegen/lower/panels.h"
 #include "codegen/lower/rows.h"
 #include "codegen/lower/stored_part.h"
@@ -343,6 +344,7 @@ Plan lower(const Graph& graph, const Machine& machine) {
     context.copy_unless_there(views.get(graph.results()[i]), results[i], "result");
   assign_states(context, graph, views);
   overlap_collectives(context.plan(), machine.bucket_bytes);
+  choose_contraction(context.plan());
   int id = 0;
   number(context.plan().records, id);
   return std::move(context.plan());

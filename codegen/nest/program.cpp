@@ -37,9 +37,18 @@ std::string text_of(const NestInstruction& in, size_t index) {
 
 }  // namespace
 
+bool NestProgram::looks_for_maximum() const {
+  return std::ranges::any_of(
+             operands,
+             [](const NestOperand& operand) { return operand.kind == OperandKind::reduce_max; }) ||
+         std::ranges::any_of(body, [](const NestInstruction& in) {
+           return in.kind == NestOp::scalar && in.op == ScalarOp::equal;
+         });
+}
+
 std::string NestProgram::text() const {
-  std::string text =
-      fmt::format("{}{} {{\n", few_terms ? "few terms " : "", kind_names[size_t(kind)]);
+  std::string text = fmt::format("{}{}{} {{\n", few_terms ? "few terms " : "",
+                                 contracts ? "contracted " : "", kind_names[size_t(kind)]);
   for (size_t i = 0; i < operands.size(); ++i) {
     const NestOperand& operand = operands[i];
     text += fmt::format("  operand {}: {} {}{}{}{}\n", i, operand_names[size_t(operand.kind)],

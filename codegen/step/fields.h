@@ -75,7 +75,7 @@ void fields(F& f, TileShape& x) {
 template <typename F>
 void fields(F& f, NestProgram& x) {
   f("kind", x.kind), f("operands", x.operands), f("products", x.products), f("body", x.body);
-  f("few_terms", x.few_terms), f("tile", x.tile);
+  f("few_terms", x.few_terms), f("contracts", x.contracts), f("tile", x.tile);
 }
 
 // --- places ---

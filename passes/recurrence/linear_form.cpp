@@ -125,6 +125,8 @@ class Forms {
       if (!live_[size_t(node.id)] || node.is(ops::input)) continue;
       if (!needs_matrix_[size_t(node.id)]) {
         check_for_all_steps(node);
+        // Forms of later nodes compute this one for all steps.
+        if (!loop_.why_not.empty()) return;
         continue;
       }
       std::optional<Form> form = form_of(node);

@@ -107,7 +107,7 @@ TEST(BatchedProducts, OfFewMatricesShareOutRows) {
 
 /// The products of a row with its own matrices need no other worker: no barrier in the loop.
 TEST(BatchedProducts, KeepTheRowsOfALoopApart) {
-  // Nine rows for each matrix: fewer would be sums (passes/vector_products.cpp).
+  // Nine rows for each matrix: few would be sums (passes/vector_products.cpp).
   const std::string loop =
       "graph (%a: f32[9,4,9,12], %s0: f32[4,12,12]{0}) {{ %o, %s.e = scan %x in %a carry %s = %s0 "
       "{1} "

@@ -160,7 +160,9 @@ TEST_P(LinearAttention, HasTheNumbersOfTheNodeCases) {
     const bool divided = std::ranges::any_of(
         session.compile("f", types).remarks,
         [](const Remark& remark) { return remark.text.ends_with("are computed in chunks of 2"); });
-    EXPECT_EQ(divided, GetParam().name == std::string("chunks") && given.steps() > 1);
+    // A product of more queries than four with the state is none that chunks follow.
+    const bool may_be = given.steps() > 1 && given.group() <= 4;
+    EXPECT_EQ(divided, GetParam().name == std::string("chunks") && may_be);
   }
 }
 

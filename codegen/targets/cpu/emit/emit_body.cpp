@@ -15,21 +15,6 @@ namespace graphc::core::cpu {
 
 using llvm::Value;
 
-namespace {
-
-/// Whether a nest finds a maximum or looks for one: what it compares must be rounded as another
-/// nest rounds it that computes it again, or the derivative of the maximum is lost.
-bool looks_for_maximum(const NestProgram& program) {
-  return std::ranges::any_of(
-             program.operands,
-             [](const NestOperand& operand) { return operand.kind == OperandKind::reduce_max; }) ||
-         std::ranges::any_of(program.body, [](const NestInstruction& in) {
-           return in.kind == NestOp::scalar && in.op == ScalarOp::equal;
-         });
-}
-
-}  // namespace
-
 BodyEmitter::BodyEmitter(const CpuFeatures& cpu, llvm::IRBuilderBase& builder,
                          const NestProgram& program)
     : cpu_(cpu), b_(builder), program_(program), shape_(program.tile) {
@@ -163,10 +148,8 @@ Value* BodyEmitter::all_lanes() {
   return b_.CreateVectorSplat(unsigned(shape_.lanes), b_.getTrue());
 }
 
-/// A product that is added is rounded once, with the sum, where the nest's sums stay in registers:
-/// there arithmetic takes longest.
 void BodyEmitter::allow_fused(ScalarOp op) {
-  if (!program_.few_terms || looks_for_maximum(program_)) return;
+  if (!program_.contracts) return;
   if (op != ScalarOp::add && op != ScalarOp::sub && op != ScalarOp::mul) return;
   llvm::FastMathFlags flags;
   flags.setAllowContract(true);
