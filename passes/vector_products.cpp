@@ -48,13 +48,6 @@ Shape lead_of(const Shape& shape) {
   return Shape(std::vector<int64_t>(shape.begin(), shape.end() - 2));
 }
 
-/// The shape with two more axes.
-Shape with_matrix(const Shape& lead, int64_t rows, int64_t columns) {
-  std::vector<int64_t> all(lead.begin(), lead.end());
-  all.insert(all.end(), {rows, columns});
-  return Shape(all);
-}
-
 /// Whether the transpose exchanges the last two axes and no others.
 bool exchanges_last(const Node& transpose) {
   const std::vector<int64_t> order = transpose.attributes.get_ints("permutation");
@@ -82,7 +75,8 @@ Factor without_rearrangement(Factor factor) {
   }
 }
 
-/// A vector [lead..., n] for each row of what it is a reshape of, or of the value itself.
+/// What the value is a reshape of, through as many reshapes as leave n elements on the last axis;
+/// the value itself if there are none.
 Value as_rows(Value value, int64_t n) {
   const auto is_rows = [&](Value x) { return x.shape().rank() > 0 && x.shape()[-1] == n; };
   Value found = value;
@@ -129,7 +123,7 @@ class VectorProducts {
       } else if (shape[-1] == 1 && changes[0]) {
         made = sum_of(a, true, b.value);
       } else if (shape[-2] >= 1 && shape[-2] <= kMostVectors && changes[1]) {
-        made = sums_of_rows(a, b);
+        made = sums_of_rows(a, b, shape);
       }
     }
     if (!made) return std::nullopt;
@@ -137,11 +131,9 @@ class VectorProducts {
     return Values{reshape(*made, shape)};
   }
 
-  /// a b' in a shape that ends with its rows and columns.
+  /// a b' in `shape`, [batch..., elements of a, elements of b].
   static Value outer(Value a, Value b, const Shape& shape) {
-    const Shape lead = lead_of(shape);
-    return reshape(a, with_matrix(lead, shape[-2], 1)) *
-           reshape(b, with_matrix(lead, 1, shape[-1]));
+    return reshape(a, shape.with(-1, 1)) * reshape(b, shape.with(-2, 1));
   }
 
   static Value dot(const Factor& a, const Factor& b) {
@@ -155,26 +147,26 @@ class VectorProducts {
     return sum(x * y, {x.shape().rank() - 1});
   }
 
-  /// The matrix times a vector of its columns, or else of its rows.
+  /// M x, a sum over the columns of the matrix M, or x' M, a sum over its rows; without the axis of
+  /// the sum.
   static Value sum_of(const Factor& given, bool over_columns, Value vector) {
     const Factor matrix = without_rearrangement(given);
     const Shape& shape = matrix.value.shape();
     const int axis = shape.rank() - (over_columns != matrix.transposed ? 1 : 2);
-    const int other = 2 * shape.rank() - 3 - axis;
+    const int other = 2 * shape.rank() - 3 - axis;  // of the last two axes
     return sum(matrix.value * reshape(vector, shape.with(other, 1)), {axis});
   }
 
-  /// The rows of a, each times the matrix.
-  static Value sums_of_rows(const Factor& a, const Factor& matrix) {
+  /// The rows of a, each times the matrix, in `shape`, that of the product.
+  static Value sums_of_rows(const Factor& a, const Factor& matrix, const Shape& shape) {
     if (a.rows() == 1) return sum_of(matrix, false, a.value);
     const int axis = a.value.shape().rank() - (a.transposed ? 1 : 2);
-    const Shape lead = lead_of(a.value.shape());
     Values rows;
     for (int64_t i = 0; i < a.rows(); ++i) {
       const Value made = sum_of(matrix, false, slice(a.value, axis, i, i + 1));
-      rows.push_back(reshape(made, with_matrix(lead, 1, matrix.columns())));
+      rows.push_back(reshape(made, shape.with(-2, 1)));
     }
-    return concat(rows, lead.rank());
+    return concat(rows, shape.rank() - 2);
   }
 
   /// A product over one term whose result is rearranged, in the shape that is wanted. `node` is of
@@ -222,10 +214,7 @@ GraphPtr replace_in(const GraphPtr& graph, Remarks& remarks) {
     remarks.add(node, fmt::format("{} products with a vector are sums or products element by "
                                   "element",
                                   products.count()));
-    const Node& made = copy_node(node, operands, to, {std::move(body)});
-    Values results;
-    for (int i = 0; i < made.results(); ++i) results.push_back(made.result(i));
-    return results;
+    return results_of(copy_node(node, operands, to, {std::move(body)}));
   };
   GraphPtr changed = rewrite(*graph, with_sums);
   return is_changed ? changed : graph;
