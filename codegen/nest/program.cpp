@@ -38,12 +38,14 @@ std::string text_of(const NestInstruction& in, size_t index) {
 }  // namespace
 
 bool NestProgram::looks_for_maximum() const {
-  return std::ranges::any_of(
-             operands,
-             [](const NestOperand& operand) { return operand.kind == OperandKind::reduce_max; }) ||
-         std::ranges::any_of(body, [](const NestInstruction& in) {
-           return in.kind == NestOp::scalar && in.op == ScalarOp::equal;
-         });
+  const auto finds = [](const NestOperand& operand) {
+    return operand.kind == OperandKind::reduce_max && is_floating(operand.dtype);
+  };
+  const auto compares = [&](const NestInstruction& in) {
+    return in.kind == NestOp::scalar && in.op == ScalarOp::equal &&
+           is_floating(body[size_t(in.a)].dtype);
+  };
+  return std::ranges::any_of(operands, finds) || std::ranges::any_of(body, compares);
 }
 
 std::string NestProgram::text() const {

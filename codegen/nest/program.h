@@ -110,16 +110,17 @@ struct NestProgram {
   /// most as many columns, if it reduces rows. So sums may stay in registers or finish several at a
   /// time.
   bool few_terms = false;
-  /// Whether a product that is added is rounded once, with the sum. Of nests whose sums stay in
-  /// registers, where arithmetic takes longest, and not in a plan that looks for a maximum
-  /// (codegen/lower/contraction.h).
+  /// Whether a product and the sum that it goes into are rounded once, by a fused multiply-add.
+  /// Only nests with few terms contract: their sums stay in registers, and arithmetic takes
+  /// longest. See codegen/lower/contraction.h.
   bool contracts = false;
   /// The tile on the machine that the step is for. It is chosen once, where the nest is lowered.
   /// The packing of matrices, the division of columns among workers and the emission of code use
   /// it.
   TileShape tile;
 
-  /// Whether it finds a maximum, or compares elements with one.
+  /// Whether it finds a maximum of floats, or compares floats for equality, as the derivative of a
+  /// maximum does.
   bool looks_for_maximum() const;
 
   /// Canonical text: the key of the kernel cache and the output of `dump --stage=kernels`. The tile
