@@ -4,21 +4,19 @@
 #
 # usage: generate_linear_attention.py [FOLDER]      (the folder of this file unless given)
 #
-# Needs onnx 1.23 from PyPI. linear_attention.safetensors holds arrays CASE.NAME: `query`, `key`,
-# `value`, and `past_state`, `decay`, `beta` where the case has them; `output` and `present_state`;
-# `heads`, those of queries and of keys; `scale`, of outputs. The reference computes in f32, also of
-# inputs in f16, whose results are not rounded to it here. A case without `decay` has the rule
-# "linear" or "delta", one without `beta` "linear" or "gated".
-import json
+# Needs onnx 1.23 and safetensors from PyPI. linear_attention.safetensors holds arrays CASE.NAME:
+# `query`, `key`, `value`, and `past_state`, `decay`, `beta` where the case has them; `output` and
+# `present_state`; `heads`, those of queries and of keys; `scale`, of outputs. The reference
+# computes in f32, also of inputs in f16, whose results are not rounded to it here. A case without
+# `decay` has the rule "linear" or "delta", one without `beta` "linear" or "gated".
 import pathlib
-import struct
 import sys
 
 import numpy
 from onnx.backend.test.case.node import collect_testcases
 from onnx.reference.ops.op_linear_attention import LinearAttention
+from safetensors.numpy import save_file
 
-DTYPES = {"float32": "F32", "float64": "F64", "int32": "I32"}
 SEED = 27
 
 
@@ -50,19 +48,6 @@ def arrays_of(case):
     }
 
 
-def write(path, arrays):
-    """Writes a safetensors file."""
-    header, content = {}, b""
-    for name, array in sorted(arrays.items()):
-        raw = numpy.ascontiguousarray(array).tobytes()
-        header[name] = {"dtype": DTYPES[str(array.dtype)], "shape": list(array.shape),
-                        "data_offsets": [len(content), len(content) + len(raw)]}
-        content += raw
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    path.write_bytes(struct.pack("<Q", len(text)) + text + content)
-
-
 def main():
     folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent)
     numpy.random.seed(SEED)
@@ -73,7 +58,7 @@ def main():
         name = case.name.removeprefix("test_linear_attention_")
         for each, array in arrays_of(case).items():
             arrays[f"{name}.{each}"] = array
-    write(folder / "linear_attention.safetensors", arrays)
+    save_file(arrays, folder / "linear_attention.safetensors")
 
 
 if __name__ == "__main__":
