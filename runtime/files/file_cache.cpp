@@ -34,6 +34,7 @@ constexpr size_t kHashBytes = sizeof(XXH128_canonical_t);
 constexpr size_t kHeaderBytes = kCacheMagic.size() + 2 * sizeof(uint64_t);
 /// Files are in subfolders named by the first digits of their names, which keeps folders small.
 constexpr size_t kFolderDigits = 2;
+constexpr uint64_t kFolders = 256;
 constexpr size_t kDigits = 2 * kHashBytes;
 
 std::string hash_of(std::string_view bytes) {
@@ -151,6 +152,12 @@ void add_files(const filesystem::path& folder, std::vector<KeptFile>& files) {
   }
 }
 
+uint64_t bytes_of(const std::vector<KeptFile>& files) {
+  uint64_t sum = 0;
+  for (const KeptFile& file : files) sum += file.bytes;
+  return sum;
+}
+
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
@@ -195,11 +202,15 @@ std::string FileCache::keep(std::string_view key, std::string_view content) cons
   } catch (const Error& error) {
     return error.what();
   }
+  // To look at all files of a full cache takes up to half a second. Names are hashes, so one folder
+  // of the 256 tells about how much the others hold.
+  std::vector<KeptFile> beside;
+  add_files(path.parent_path(), beside);
+  if (bytes_of(beside) * kFolders > most_bytes_) trim();
   return "";
 }
 
 void FileCache::trim() const {
-  if (folder_.empty()) return;
   std::vector<KeptFile> files;
   std::error_code error;
   for (filesystem::directory_iterator at(folder_, error), end; !error && at != end;
@@ -207,12 +218,11 @@ void FileCache::trim() const {
     const std::string name = at->path().filename().string();
     if (name.size() == kFolderDigits && is_hexadecimal(name)) add_files(at->path(), files);
   }
-  uint64_t sum = 0;
-  for (const KeptFile& file : files) sum += file.bytes;
+  uint64_t sum = bytes_of(files);
   if (sum <= most_bytes_) return;
   std::ranges::sort(files, std::ranges::less{}, &KeptFile::used);
   for (const KeptFile& file : files) {
-    if (sum <= most_bytes_) return;
+    if (sum <= most_bytes_ / 4 * 3) return;
     // A file being written by another process stays; that process may also have replaced it
     // already.
     if (!is_temporary(file.path))

@@ -21,21 +21,22 @@ namespace graphc::core {
 /// is not trusted: such a file is never used and is replaced; such a folder is not used at all.
 class FileCache {
  public:
-  /// The approximate total size of all files after trim().
+  /// What all files take at most, approximately.
   static constexpr uint64_t kMostBytes = uint64_t{256} << 20;
 
   /// Without a folder: keeps and finds nothing.
   FileCache() = default;
-  /// The folder is created when something is kept. `most_bytes` is the bound for trim().
+  /// The folder is created when something is kept. `most_bytes` is the bound for all files.
   explicit FileCache(std::filesystem::path folder, uint64_t most_bytes = kMostBytes);
 
   const std::filesystem::path& folder() const { return folder_; }
   /// The content last kept for the key; marks its file as used now.
   std::optional<std::string> find(std::string_view key) const;
-  /// Keeps the content; returns why it could not, in one line, or nothing.
+  /// Keeps the content; returns why it could not, in one line, or nothing. Calls trim() if the
+  /// files beside the new one suggest that all of them exceed the bound.
   std::string keep(std::string_view key, std::string_view content) const;
-  /// Removes the least recently used files until the rest is within the bound. Touches only files
-  /// whose names match its own scheme.
+  /// If all files exceed the bound: removes the least recently used ones until the rest takes
+  /// three quarters of it. Touches only files whose names match its own scheme.
   void trim() const;
   /// The path of a key's file.
   std::filesystem::path path_of(std::string_view key) const;

@@ -59,7 +59,6 @@ class Objects {
     times.codegen_s = wall - times.emit_s;
     times.kernels = compiled_;
     times.why_not_kept = why_not_kept_;
-    if (compiled_ > 0) files_.trim();
     return objects;
   }
 

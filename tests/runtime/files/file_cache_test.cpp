@@ -17,7 +17,10 @@
 namespace graphc::core {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::Gt;
 using ::testing::HasSubstr;
+using ::testing::Lt;
 using testing::TemporaryFolder;
 namespace filesystem = std::filesystem;
 
@@ -241,7 +244,7 @@ TEST(FileCache, WhatIsBeingWrittenStays) {
 TEST(FileCache, WhatWasNotUsedForLongestGoesFirst) {
   const TemporaryFolder folder;
   const std::string content(1000, 'x');
-  const FileCache cache(folder.path(), 4400);
+  const FileCache cache(folder.path());
   const auto now = filesystem::file_time_type::clock::now();
   for (int i = 0; i < 6; ++i) {
     cache.keep(std::to_string(i), content);
@@ -253,13 +256,37 @@ TEST(FileCache, WhatWasNotUsedForLongestGoesFirst) {
                                content);  // of a killed process
   filesystem::last_write_time(half, now - std::chrono::hours(1000));
   EXPECT_EQ(cache.find("0"), content);
-  cache.trim();
+  FileCache(folder.path(), 6400).trim();  // they and the half take more; four take 4,400
   EXPECT_EQ(cache.find("0"), content) << "it was used just now";
   for (const char* key : {"1", "2"}) EXPECT_EQ(cache.find(key), std::nullopt) << key;
   for (const char* key : {"3", "4", "5"}) EXPECT_EQ(cache.find(key), content) << key;
   EXPECT_FALSE(filesystem::exists(half));
   EXPECT_TRUE(filesystem::exists(mine));
   EXPECT_TRUE(filesystem::exists(other));
+}
+
+uint64_t bytes_below(const filesystem::path& folder) {
+  uint64_t bytes = 0;
+  for (const auto& entry : filesystem::recursive_directory_iterator(folder))
+    bytes += entry.is_regular_file() ? entry.file_size() : 0;
+  return bytes;
+}
+
+TEST(FileCache, WhateverIsKeptAllStaysNearTheBound) {
+  const TemporaryFolder folder;
+  constexpr uint64_t bound = 50'000;
+  const FileCache cache(folder.path(), bound);
+  uint64_t most = 0;
+  for (int i = 0; i < 250; ++i) {
+    ASSERT_EQ(cache.keep(std::to_string(i), std::string(size_t(200 + i % 7 * 100), 'x')), "");
+    if (i % 20 == 19) most = std::max(most, bytes_below(folder.path()));
+  }
+  EXPECT_THAT(most, AllOf(Gt(bound / 2), Lt(bound / 4 * 5))) << "of 150 KB";
+  // What came last is there; a folder that tells of more than there is removes nothing.
+  EXPECT_TRUE(cache.find("249").has_value());
+  const uint64_t before = bytes_below(folder.path());
+  FileCache(folder.path(), before).trim();
+  EXPECT_EQ(bytes_below(folder.path()), before);
 }
 
 /// A variable of the environment that is as it was when the scope is left.

@@ -66,7 +66,6 @@ class Compilation {
     }
     work();
     threads.clear();
-    if (compiled_ > 0) options_.files.trim();
     for (const std::exception_ptr& error : errors_) {
       if (error) std::rethrow_exception(error);
     }
