@@ -27,13 +27,13 @@ bool is_floating(DType dtype);
 /// Whether it is i32, i64, u32 or u8; bool is not an integer.
 bool is_integer(DType dtype);
 
-/// Up to six static extents, outermost first. Zero extents are allowed; negative ones are not.
+/// Up to eight static extents, outermost first. Zero extents are allowed; negative ones are not.
 class Shape {
  public:
-  static constexpr int kMaxRank = 6;
+  static constexpr int kMaxRank = 8;
 
   Shape() = default;
-  /// Throws ErrorKind::input, at the line that wrote it, for more than six extents, a negative
+  /// Throws ErrorKind::input, at the line that wrote it, for more than eight extents, a negative
   /// extent, or more than 2^48 elements.
   Shape(std::initializer_list<int64_t> extents, Where where = Where::here())
       : Shape(std::span(extents.begin(), extents.size()), where) {}

@@ -101,7 +101,7 @@ enum {
   GRAPHC_BOOL = 0x10806  ///< a byte that is 0 or 1
 };
 
-enum { GRAPHC_MAX_RANK = 6 };
+enum { GRAPHC_MAX_RANK = 8 };
 
 /// Where memory is; the numbers are DLPack's. Tensors are in the host's memory, on every target,
 /// except for graphc_graph_run_on_stream(): others are GRAPHC_ERROR_INPUT.

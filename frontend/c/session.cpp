@@ -125,6 +125,7 @@ void describe(const CCall& call, graphc_info* info, const std::string& name, con
   info->name = name.c_str();
   info->dtype = c_dtype_of(type.dtype);
   info->rank = type.shape.rank();
+  static_assert(GRAPHC_MAX_RANK == Shape::kMaxRank);
   std::fill(std::begin(info->shape), std::end(info->shape), 0);
   std::ranges::copy(type.shape, info->shape);
   info->is_written = written ? 1 : 0;

@@ -49,7 +49,8 @@ std::vector<Type> infer_scan(const Node& node) {
   for (size_t i = size_t(carries); i < body.results().size(); ++i) {
     const Type& type = body.results()[i].type();
     if (type.shape.rank() == Shape::kMaxRank)
-      throw input_error({}, "scan: an emit has at most 5 axes: found {}", to_string(type));
+      throw input_error({}, "scan: an emit has at most {} axes: found {}", Shape::kMaxRank - 1,
+                        to_string(type));
     types.push_back({type.dtype, type.shape.insert(0, steps)});
   }
   for (size_t i = 0; i < size_t(carries); ++i) {

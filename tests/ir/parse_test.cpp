@@ -103,7 +103,7 @@ TEST(Parse, TypesMustBeRight) {
             "a node has 1 to 65536 types: found 99999999 more");
   EXPECT_EQ(refusal("graph (%x: f31[2]) {}"), "unknown element type 'f31'");
   EXPECT_EQ(refusal("graph (%x: f32[-2]) {}"), "an extent is at least 0: found -2");
-  EXPECT_EQ(refusal("graph (%x: f32[1,1,1,1,1,1,1]) {}"), "a shape has at most 6 extents");
+  EXPECT_EQ(refusal("graph (%x: f32[1,1,1,1,1,1,1,1,1]) {}"), "a shape has at most 8 extents");
   EXPECT_EQ(refusal("graph (%x: f32[16777216,16777217]) {}"),
             "a shape has at most 2^48 elements: found [16777216,16777217]");
   EXPECT_EQ(refusal("graph (%x: f32[16777216,1], %y: f32[1,16777217]) { return add(%x, %y) }"),

@@ -79,8 +79,8 @@ TEST(Shape, EqualityCountsRank) {
 }
 
 TEST(Shape, RefusesWhatItCannotHold) {
-  EXPECT_EQ(message_of({1, 1, 1, 1, 1, 1}), "no error");
-  EXPECT_EQ(message_of({1, 1, 1, 1, 1, 1, 1}), "a shape has at most 6 extents: found 7");
+  EXPECT_EQ(message_of({1, 1, 1, 1, 1, 1, 1, 1}), "no error");
+  EXPECT_EQ(message_of({1, 1, 1, 1, 1, 1, 1, 1, 1}), "a shape has at most 8 extents: found 9");
   EXPECT_EQ(message_of({2, -1}), "an extent is at least 0: found -1");
   EXPECT_EQ(message_of({int64_t{1} << 24, int64_t{1} << 24}), "no error");
   EXPECT_EQ(message_of({int64_t{1} << 24, int64_t{1} << 24, 2}),

@@ -107,12 +107,12 @@ TEST_F(RowsOfMatrices, AreDividedAmongBlocksWhereNoStepNeedsASumOverTheAxis) {
   for (const char* graph_name : {"forward", "train"}) {
     for (const auto& [cell, extents] :
          std::vector<std::pair<std::string, std::vector<std::string>>>{
-             {"gated-delta", {"key=12", "value=32"}},
-             {"mlstm", {"key=7", "value=32"}},
-             {"rwkv7", {"key=9", "value=32"}},
-             {"selective-scan", {"hidden=64", "state=5"}}}) {
+             {"gated-delta", {"key=30", "value=64"}},
+             {"mlstm", {"key=28", "value=64"}},
+             {"rwkv7", {"key=28", "value=64"}},
+             {"selective-scan", {"hidden=128", "state=12"}}}) {
       SCOPED_TRACE(cell + " " + graph_name);
-      std::vector<std::string> parameters{"size=test", "steps=4"};
+      std::vector<std::string> parameters{"size=test", "steps=3"};
       parameters.insert(parameters.end(), extents.begin(), extents.end());
       const GraphPtr graph = graph_of_cell(cell, parameters, graph_name);
       const std::vector<cuda::Launch> loops = loops_of(graph);
@@ -232,6 +232,62 @@ TEST_F(RowsOfMatrices, OfTwoExtentsAreNot) {
     })");
   expect_no_rows(graph, "not by rows, since it has matrices of 4 x 5 and of 4 x 2");
   expect_agreement(graph);
+}
+
+TEST_F(RowsOfMatrices, LoadTheStatesBeforeAndAfterAStepOnce) {
+  for (const char* cell : {"gated-delta", "mlstm", "rwkv7"}) {
+    SCOPED_TRACE(cell);
+    const std::vector<cuda::Launch> loops = loops_of(graph_of_cell(cell, {"size=small"}));
+    ASSERT_EQ(loops.size(), 2u);
+    constexpr double kState = 8 * 64 * 64 * sizeof(float);
+    // Forward stores each state, backward loads it; the rest are vectors.
+    for (const cuda::Launch& loop : loops) {
+      EXPECT_GT(loop.placement->step_bytes, kState) << loop.note;
+      EXPECT_LT(loop.placement->step_bytes, 1.5 * kState) << loop.note;
+    }
+  }
+}
+
+/// Products that are added, subtracted, subtracted from, and summed; `more` is a further emit.
+GraphPtr products_in_sums(const char* more) {
+  return parse_graph(fmt::format(
+      R"(graph @g(%x: f32[4,3,20], %y: f32[4,3,64], %s0: f32[3,20,64]) {{
+         %a, %b, %c, %d, %e = scan %x.t in %x, %y.t in %y carry %s = %s0 {{
+           %k = reshape %x.t {{shape = [3,20,1]}}
+           %v = reshape %y.t {{shape = [3,1,64]}}
+           %p = sub(mul(%s, %k), %v)
+           %q = sub(%p, mul(%s, %v))
+           next %s = add(mul(%q, 0.25), mul(%k, %v))
+           emit sum(mul(%s, %k)) {{axes = [1]}}, sum(mul(%s, %v)) {{axes = [2]}},
+             add(%x.t, mul(sum(mul(%s, %v)) {{axes = [2]}}, %x.t)), {}
+         }}
+         return %a, %b, %c, %d, %e
+       }})",
+      more));
+}
+
+TEST_F(RowsOfMatrices, RoundAProductWithItsSumOnce) {
+  const auto contractions = [](const GraphPtr& graph) {
+    const std::vector<cuda::Launch> loops = loops_of(graph);
+    EXPECT_EQ(loops.size(), 1u);
+    EXPECT_EQ(loops[0].placement->placement, Placement::rows) << loops[0].note;
+    CompileReport report;
+    const Plan plan = make_plan(*form_kernels_for(graph, {}, report), cuda::gpu_machine());
+    std::string text;
+    for (const cuda::KernelText& kernel : cuda::make_launches(plan, {}, {}).kernels)
+      text += kernel.text;
+    size_t count = 0;
+    for (size_t at = text.find("fmaf("); at != std::string::npos; at = text.find("fmaf(", at + 1))
+      ++count;
+    return count;
+  };
+  const GraphPtr graph = products_in_sums("%y.t");
+  EXPECT_GE(contractions(graph), 5u);
+  expect_rows(graph);
+  // Not where something looks for a maximum (codegen/lower/contraction.h).
+  const GraphPtr maximum = products_in_sums("max(%s) {axes = [1]}");
+  EXPECT_EQ(contractions(maximum), 0u);
+  expect_rows(maximum);
 }
 
 /// Draws the steps of a loop over a matrix, a vector along each of its axes and a number in every

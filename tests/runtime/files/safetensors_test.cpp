@@ -164,8 +164,8 @@ TEST(Safetensors, ArraysThatContradictThemselves) {
   EXPECT_EQ(fault("\"F32\"", "[2.0]", "[0,8]"),
             "array 'a' has 2.0 in shape, not a whole number of at least 0");
   EXPECT_EQ(fault("\"F32\"", "[[2]]", "[0,8]"), "its header is nested too deeply");
-  EXPECT_EQ(fault("\"F32\"", "[1,1,1,1,1,1,2]", "[0,8]"),
-            "array 'a': a shape has at most 6 extents: found 7");
+  EXPECT_EQ(fault("\"F32\"", "[1,1,1,1,1,1,1,1,2]", "[0,8]"),
+            "array 'a': a shape has at most 8 extents: found 9");
   EXPECT_EQ(fault("\"F32\"", "[18446744073709551615]", "[0,8]"),
             "array 'a' has 18446744073709551615 in shape, more than the 281474976710656 possible");
   EXPECT_THAT(fault("\"F32\"", "[4294967296,4294967296]", "[0,8]"),

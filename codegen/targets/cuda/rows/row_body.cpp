@@ -3,9 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
+#include "codegen/targets/cuda/rows/row_contraction.h"
 #include "codegen/targets/cuda/text/nest_body.h"
 #include "codegen/targets/cuda/text/scalar_text.h"
 #include "ir/error.h"
@@ -89,6 +91,24 @@ std::string RowBody::loaded(const NestInstruction& in) const {
                    in.dtype);
 }
 
+std::string RowBody::fused(int product, const std::string& addend, bool negated) const {
+  const NestInstruction& in = program_.body[size_t(product)];
+  return fmt::format("{}({}{}, {}, {})", in.dtype == DType::f64 ? "fma" : "fmaf",
+                     negated ? "-" : "", values_[size_t(in.a)], values_[size_t(in.b)], addend);
+}
+
+/// An addition or a subtraction of a product, in one rounding.
+std::string RowBody::added(size_t i) const {
+  const NestInstruction& in = program_.body[i];
+  const bool is_first = products_[i] == in.a, subtracts = in.op == ScalarOp::sub;
+  const auto addend = size_t(is_first ? in.b : in.a);
+  std::string other = values_[addend];
+  if (shares_[i] && !shares_[addend])
+    other = RowText::of_first_part(other, program_.body[addend].dtype);
+  if (subtracts && is_first) other = "-" + other;
+  return fused(products_[i], other, subtracts && !is_first);
+}
+
 void RowBody::write_instruction(TextWriter& text, size_t i) {
   const NestInstruction& in = program_.body[i];
   const auto define = [&](const std::string& name, const std::string& value) {
@@ -103,6 +123,7 @@ void RowBody::write_instruction(TextWriter& text, size_t i) {
                         : "this_number",
                     loaded(in));
     case NestOp::scalar: {
+      if (products_[i] >= 0) return define(std::string(graphc::core::name_of(in.op)), added(i));
       std::vector<std::string> operands;
       for (const int each : {in.a, in.b, in.c}) {
         if (each < 0) continue;
@@ -126,7 +147,9 @@ void RowBody::write_instruction(TextWriter& text, size_t i) {
     }
     case NestOp::reduce: {
       const std::string sum = RowText::element(sums_[operand], bound_[operand].spread);
-      text.line("{} = {};", sum, join(operand, sum, values_[size_t(in.a)]));
+      text.line(
+          "{} = {};", sum,
+          products_[i] >= 0 ? fused(products_[i], sum) : join(operand, sum, values_[size_t(in.a)]));
       return;
     }
     case NestOp::product:
@@ -151,6 +174,7 @@ void RowBody::finish_sum(TextWriter& text, size_t operand) {
 }
 
 void RowBody::write(TextWriter& text) {
+  products_ = contracted_products(program_, shares_);
   for (size_t i = 0; i < bound_.size(); ++i) {
     if (!is_sum(i)) continue;
     const bool maximum = program_.operands[i].kind == OperandKind::reduce_max;
@@ -168,7 +192,9 @@ void RowBody::write(TextWriter& text) {
     if (program_.body[i].kind == NestOp::load) write_instruction(text, i);
   }
   for (size_t i = 0; i < program_.body.size(); ++i) {
-    if (program_.body[i].kind != NestOp::load) write_instruction(text, i);
+    if (program_.body[i].kind != NestOp::load &&
+        std::ranges::find(products_, int(i)) == products_.end())
+      write_instruction(text, i);
   }
   RowText::close(text, scopes);
   for (size_t i = 0; i < bound_.size(); ++i) {

@@ -40,6 +40,9 @@ class RowBody {
   DType sum_type(size_t operand) const;
   std::string join(size_t operand, const std::string& x, const std::string& y) const;
   void write_instruction(TextWriter& text, size_t i);
+  /// "fmaf(x, y, addend)" for a product in one rounding with what is added to it.
+  std::string fused(int product, const std::string& addend, bool negated = false) const;
+  std::string added(size_t i) const;
   void finish_sum(TextWriter& text, size_t operand);
 
   const NestProgram& program_;
@@ -50,6 +53,7 @@ class RowBody {
   std::vector<std::string> sums_;    ///< by operand
   std::vector<std::string> values_;  ///< by instruction
   std::vector<bool> shares_;         ///< by instruction: whether it makes a share
+  std::vector<int> products_;        ///< by instruction: contracted_products()
 };
 
 }  // namespace graphc::core::cuda

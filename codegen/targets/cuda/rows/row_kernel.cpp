@@ -18,9 +18,6 @@ namespace graphc::core::cuda {
 namespace {
 
 constexpr int64_t kSharedOfRow = 48 << 10;
-/// Elements of a matrix that a thread has in registers at most; its loops over them are written
-/// out.
-constexpr int64_t kMostElements = 32;
 /// A row has fewer parts than a GPU multiprocessors.
 constexpr int64_t kMostRows = std::numeric_limits<int32_t>::max() >> 12;
 

@@ -9,30 +9,28 @@
 #include <optional>
 #include <utility>
 
+#include "codegen/targets/cuda/rows/row_contraction.h"
+
 namespace graphc::core::cuda {
 namespace {
 
-constexpr int kLanesOfWarp = 32, kThreadsOfBlock = 1024;
-/// A thread's elements of the matrix: of a whole one, since several such matrices are in its
-/// registers; and of a part, where more threads make a step shorter.
-constexpr int64_t kElementsOfWhole = 16, kElementsOfPart = 4;
-/// Cycles of a shuffle, of a meeting of warps, and of what a register too many costs: a store and a
-/// load; and those of all operations on an element. They only have to rank divisions.
-constexpr double kShuffle = 2, kMeeting = 60, kSpill = 8, kCyclesOfElement = 20;
-/// Cycles until a result can be used, and the instructions that a multiprocessor starts in one.
-constexpr double kResultLatency = 25, kSchedulers = 4;
-/// Registers of a multiprocessor, the most of a thread, and those that a thread takes for
-/// addresses.
-constexpr int64_t kRegistersOfAll = 64 << 10, kRegistersOfThread = 255, kRegistersOfAddresses = 40;
+constexpr int kLanesOfWarp = 32, kMostWarps = 32;
+/// Schedulers of a multiprocessor, each of which starts an instruction of a warp in a cycle.
+constexpr int kSchedulers = 4;
+/// Cycles until a result can be used: of an addition, of a shuffle with its addition, and of what
+/// several warps have written into shared memory.
+constexpr double kAdditionLatency = 4, kShuffleLatency = 27, kMeetingLatency = 60;
+/// Instructions of a step that do not depend on the division, and those beside each access of a
+/// value: its address, and whether there is a step to load for.
+constexpr double kInstructionsOfStep = 12, kInstructionsOfAccess = 6;
+/// Registers of a multiprocessor, the most of a thread, and those that a thread takes for its own
+/// place and for the address of a value.
+constexpr int64_t kRegistersOfAll = 64 << 10, kRegistersOfThread = 255;
+constexpr int64_t kRegistersOfPlace = 24, kRegistersOfAddress = 2;
 
-int limited_power_of_two(int64_t least, int64_t most) {
-  const auto power = int64_t(std::bit_ceil(uint64_t(std::max<int64_t>(least, 1))));
-  return int(std::min(power, most));
-}
-
-/// The number of parts of an axis: the largest power of two whose blocks all run at a time, and
-/// that leaves every part the same number of elements, eight at least.
-int64_t number_of_parts(int64_t extent, int64_t loop_rows, const Gpu& gpu) {
+/// The most parts of an axis: a power of two of blocks that all run at a time, of which each has
+/// the same number of elements, eight at least.
+int64_t most_parts(int64_t extent, int64_t loop_rows, const Gpu& gpu) {
   int64_t parts = 1;
   while (2 * parts * loop_rows <= gpu.multiprocessors && extent % (2 * parts) == 0 &&
          extent / (2 * parts) >= 8)
@@ -40,42 +38,105 @@ int64_t number_of_parts(int64_t extent, int64_t loop_rows, const Gpu& gpu) {
   return parts;
 }
 
-/// Cycles that a nest's sums over an axis take.
-double cycles_of_sums(const ThreadAxis& axis, int64_t results) {
-  double cycles = kShuffle * double(results) * std::bit_width(unsigned(axis.lanes - 1));
-  if (axis.warps > 1) cycles += kMeeting + kShuffle * double(results) * axis.warps;
-  return cycles;
+/// What a step costs a block.
+struct StepCost {
+  double instructions = kInstructionsOfStep;  ///< of each warp
+  double shuffles = 0;                        ///< of those
+  double lines = 0;                           ///< of memory, that instructions of all warps touch
+  double latency = 0;                         ///< cycles in which a warp waits for its own results
+
+  /// A warp takes as long as its instructions and what it waits for; all of them together as long
+  /// as a scheduler takes for its warps, or as what they share: a shuffle and a line a cycle.
+  double cycles(int warps) const {
+    const double turns = double((warps + kSchedulers - 1) / kSchedulers);
+    return std::max({instructions + latency, instructions * turns, shuffles * warps, lines});
+  }
+};
+
+/// Instructions of a nest for an element. A product that is added in one rounding takes none.
+double instructions_of_element(const NestProgram& program) {
+  double count = 0;
+  for (const NestInstruction& in : program.body) {
+    if (in.kind == NestOp::scalar) count += cost_of(in.op);
+    if (in.kind == NestOp::reduce) ++count;
+  }
+  for (const int product : contracted_products(program, {})) count -= double(product >= 0);
+  return count;
 }
 
-/// Cycles in which the warps of a block load or store a matrix: one for every line of memory that
-/// an instruction of a warp touches.
-double cycles_of_access(const RowValue& value, const RowThreads& threads) {
+/// Adds the meetings of threads for a nest's sums over an axis, of which each thread has so many.
+void add_meetings(StepCost& cost, const ThreadAxis& axis, int64_t results) {
+  const int levels = std::bit_width(unsigned(axis.lanes - 1));
+  cost.instructions += 2.0 * double(results) * levels;
+  cost.shuffles += double(results) * levels;
+  cost.latency += kShuffleLatency * levels;
+  if (axis.warps == 1) return;
+  cost.instructions += 2.0 * double(results) * (axis.warps + 1);
+  cost.latency += kMeetingLatency;
+}
+
+void add_nest(StepCost& cost, const NestProgram& program, const RowNest& nest,
+              const RowThreads& threads) {
+  const bool of_matrix = nest.domain == Spread::matrix;
+  const double own = instructions_of_element(program) * double(threads.elements(nest.domain));
+  // A sum waits for each of its additions, unless there are instructions of other elements between.
+  double waits = kAdditionLatency * double(program.body.size()) / 2;
+  if (nest.over_rows) waits += kAdditionLatency * double(threads.rows.elements());
+  if (nest.over_columns) waits += kAdditionLatency * double(threads.columns.elements());
+  cost.instructions += own;
+  cost.latency += std::max(waits - own, 0.0);
+  if (nest.over_rows) add_meetings(cost, threads.rows, of_matrix ? threads.columns.elements() : 1);
+  if (nest.over_columns)
+    add_meetings(cost, threads.columns, of_matrix ? threads.rows.elements() : 1);
+}
+
+/// Adds an access of a value: an instruction for each element, and those of its place.
+void add_access(StepCost& cost, const RowValue& value, const RowThreads& threads) {
   const int64_t size = size_of(value.place.dtype);
-  int lines = kLanesOfWarp;
-  if (std::abs(value.place.of_column) == size) lines = threads.rows.lanes;
-  if (std::abs(value.place.of_row) == size) lines = threads.columns.lanes;
-  const double instructions =
-      double(threads.elements(Spread::matrix)) * threads.count() / kLanesOfWarp;
-  return instructions * lines;
+  const auto elements = double(threads.elements(value.spread));
+  cost.instructions += elements + kInstructionsOfAccess;
+  int lines = 1;
+  if (value.spread == Spread::matrix) {
+    lines = kLanesOfWarp;
+    if (std::abs(value.place.of_column) == size) lines = threads.rows.lanes;
+    if (std::abs(value.place.of_row) == size) lines = threads.columns.lanes;
+  }
+  cost.lines += elements * lines * threads.count() / kLanesOfWarp;
 }
 
-/// Cycles of a step that depend on the division: sums, memory, and registers that there are not.
-double cycles_of(const RowLoop& loop, const RowThreads& threads) {
-  double cycles = 0;
-  for (const RowNest& nest : loop.nests) {
-    const bool of_matrix = nest.domain == Spread::matrix;
-    if (nest.over_rows)
-      cycles += cycles_of_sums(threads.rows, of_matrix ? threads.columns.elements() : 1);
-    if (nest.over_columns)
-      cycles += cycles_of_sums(threads.columns, of_matrix ? threads.rows.elements() : 1);
-  }
+StepCost cost_of_step(const Plan& plan, const RowLoop& loop, const RowThreads& threads) {
+  StepCost cost;
+  for (const RowNest& nest : loop.nests)
+    add_nest(cost, plan.programs[size_t(nest.call->program)], nest, threads);
   for (const RowValue& value : loop.values) {
-    if (value.spread != Spread::matrix) continue;
-    if (value.origin == Origin::memory) cycles += cycles_of_access(value, threads);
-    if (value.is_stored && !value.place.is_of_last()) cycles += cycles_of_access(value, threads);
+    if (value.origin == Origin::memory) {
+      add_access(cost, value, threads);
+      cost.instructions += double(threads.elements(value.spread));  // what was loaded ahead
+    }
+    if (value.is_stored && !value.place.is_of_last()) add_access(cost, value, threads);
   }
-  const int64_t most = threads.most_registers(), wanted = threads.registers(loop);
-  return cycles + kSpill * double(std::max<int64_t>(wanted - most, 0));
+  const double spilled =
+      double(std::max<int64_t>(threads.registers(loop) - threads.most_registers(), 0));
+  cost.instructions += 2 * spilled;
+  cost.lines += 2 * spilled * threads.count() / kLanesOfWarp;
+  return cost;
+}
+
+/// All ways in which the threads of a block can divide its part of a row.
+template <class Visit>
+void visit_divisions(RowThreads threads, const Visit& visit) {
+  for (int warps = 1; warps <= kMostWarps; warps *= 2) {
+    for (int lanes = kLanesOfWarp; lanes > 0; lanes /= 2) {
+      for (int of_rows = 1; of_rows <= warps; of_rows *= 2) {
+        threads.rows.lanes = lanes;
+        threads.columns.lanes = kLanesOfWarp / lanes;
+        threads.rows.warps = of_rows;
+        threads.columns.warps = warps / of_rows;
+        if (threads.elements(Spread::matrix) <= kMostElements || warps == kMostWarps)
+          visit(threads);
+      }
+    }
+  }
 }
 
 }  // namespace
@@ -90,8 +151,9 @@ int64_t RowThreads::most_registers() const {
 }
 
 int64_t RowThreads::registers(const RowLoop& loop, int matrices_ahead, int vectors_ahead) const {
-  int64_t registers = kRegistersOfAddresses;
+  int64_t registers = kRegistersOfPlace;
   for (const RowValue& value : loop.values) {
+    if (value.origin != Origin::made || value.is_stored) registers += kRegistersOfAddress;
     const int ahead = value.spread == Spread::matrix ? matrices_ahead : vectors_ahead;
     const int64_t words = (size_of(value.place.dtype) + 3) / 4;
     registers += elements(value.spread) * words * (value.origin == Origin::memory ? 1 + ahead : 1);
@@ -100,57 +162,33 @@ int64_t RowThreads::registers(const RowLoop& loop, int matrices_ahead, int vecto
 }
 
 RowThreads row_threads(const Plan& plan, const RowLoop& loop, const Gpu& gpu) {
-  RowThreads threads;
-  // Of two divisions the one in more parts; of equal ones that of the columns: what a thread loads
-  // and stores is contiguous along them.
-  for (const bool rows : {false, true}) {
-    std::optional<Division> division = divided(plan, loop, rows);
-    const int64_t parts =
-        division ? number_of_parts(rows ? loop.rows : loop.columns, loop.loop_rows, gpu) : 1;
-    if (parts <= threads.parts()) continue;
-    threads.rows.parts = rows ? parts : 1;
-    threads.columns.parts = rows ? 1 : parts;
-    threads.division = std::move(*division);
-  }
-  threads.rows.extent = loop.rows / threads.rows.parts;
-  threads.columns.extent = loop.columns / threads.columns.parts;
-  const int64_t of_thread = threads.parts() > 1 ? kElementsOfPart : kElementsOfWhole;
-  const int warps = limited_power_of_two(
-      threads.rows.extent * threads.columns.extent / (of_thread * kLanesOfWarp),
-      kThreadsOfBlock / kLanesOfWarp);
   RowThreads best;
   double least = std::numeric_limits<double>::infinity();
-  for (int lanes = kLanesOfWarp; lanes > 0; lanes /= 2) {
-    for (int of_rows = 1; of_rows <= warps; of_rows *= 2) {
-      RowThreads tried = threads;
-      tried.rows.lanes = lanes;
-      tried.columns.lanes = kLanesOfWarp / lanes;
-      tried.rows.warps = of_rows;
-      tried.columns.warps = warps / of_rows;
-      const double elements = double(tried.elements(Spread::matrix));
-      const double cycles = cycles_of(loop, tried) + kCyclesOfElement * elements;
-      if (cycles < least) {
+  // Of equal ones the division of the columns: what a thread loads and stores is contiguous along
+  // them.
+  for (const bool rows : {false, true}) {
+    const std::optional<Division> division = divided(plan, loop, rows);
+    const int64_t most =
+        division ? most_parts(rows ? loop.rows : loop.columns, loop.loop_rows, gpu) : 1;
+    for (int64_t parts = rows ? 2 : 1; parts <= most; parts *= 2) {
+      RowThreads threads;
+      threads.rows.parts = rows ? parts : 1;
+      threads.columns.parts = rows ? 1 : parts;
+      threads.rows.extent = loop.rows / threads.rows.parts;
+      threads.columns.extent = loop.columns / threads.columns.parts;
+      visit_divisions(threads, [&](const RowThreads& tried) {
+        const double cycles = cost_of_step(plan, loop, tried).cycles(tried.count() / kLanesOfWarp);
+        if (cycles >= least) return;
         least = cycles;
         best = tried;
-      }
+        best.division = parts > 1 ? *division : Division();
+      });
     }
   }
   return best;
 }
 
 RowStep row_step(const Plan& plan, const RowLoop& loop, const RowThreads& threads, const Gpu& gpu) {
-  double cycles = cycles_of(loop, threads);
-  for (const RowNest& nest : loop.nests) {
-    const NestProgram& program = plan.programs[size_t(nest.call->program)];
-    const double instructions = double(program.body.size()) *
-                                double(threads.elements(nest.domain)) * threads.count() /
-                                kLanesOfWarp;
-    cycles += kResultLatency + instructions / kSchedulers;
-    for (const ThreadAxis* axis : {&threads.rows, &threads.columns}) {
-      if (axis == &threads.rows ? nest.over_rows : nest.over_columns)
-        cycles += kResultLatency * std::bit_width(unsigned(axis->lanes - 1));
-    }
-  }
   RowStep step;
   for (const RowValue& value : loop.values) {
     const bool moves = !value.place.is_of_last();
@@ -160,6 +198,7 @@ RowStep row_step(const Plan& plan, const RowLoop& loop, const RowThreads& thread
     if (value.place.of_column != 0) elements *= double(loop.columns);
     step.bytes += times * elements * double(size_of(value.place.dtype) * loop.loop_rows);
   }
+  const double cycles = cost_of_step(plan, loop, threads).cycles(threads.count() / kLanesOfWarp);
   const auto blocks = double(loop.loop_rows * threads.parts());
   step.us = cycles / gpu.clock_per_us * std::ceil(blocks / gpu.multiprocessors);
   return step;

@@ -37,10 +37,16 @@ struct RowThreads {
   int64_t registers(const RowLoop& loop, int matrices_ahead = 0, int vectors_ahead = 1) const;
 };
 
-/// At most sixteen elements of the matrix a thread, as far as a block has threads. An axis is
-/// divided among blocks if it can be (row_division.h), as many as a GPU runs at a time. Sums over
-/// an axis cross its lanes by shuffles, and its warps through shared memory and a barrier. The
-/// division is the one whose sums take the shortest time, and whose values fit into registers.
+/// Elements of a matrix that a thread has in registers at most; its loops over them are written
+/// out.
+inline constexpr int64_t kMostElements = 32;
+
+/// At most kMostElements of the matrix a thread, as far as a block has threads. An axis may be
+/// divided among blocks if it can be (row_division.h), at most as many as a GPU runs at a time.
+/// Sums over an axis cross its lanes by shuffles, and its warps through shared memory and a
+/// barrier. The division is the one of which a step takes the shortest time by a model of
+/// instructions, shuffles, lines of memory and latencies: more threads have shorter sums, and start
+/// more instructions for addresses and shuffles.
 RowThreads row_threads(const Plan& plan, const RowLoop& loop, const Gpu& gpu);
 
 /// An estimate of what a step takes.

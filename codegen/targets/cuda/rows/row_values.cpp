@@ -9,8 +9,6 @@
 namespace graphc::core::cuda {
 namespace {
 
-bool is_vector(Spread spread) { return spread == Spread::by_row || spread == Spread::by_column; }
-
 /// An access of a nest.
 struct Use {
   size_t nest = 0, operand = 0;
@@ -38,6 +36,7 @@ class RowFinding {
     if (reason.empty()) reason = find_domains();
     if (reason.empty()) reason = find_values();
     if (!reason.empty()) return {{}, std::move(reason)};
+    hand_on_loads();
     for (RowValue& value : loop_.values)
       value.is_stored = is_written(value) && is_read_after(value);
     return {std::move(loop_), {}};
@@ -334,6 +333,27 @@ class RowFinding {
     return true;
   }
 
+  /// A step backward loads the states before and after the one forward: what one step loads, and
+  /// the next one at another place, is loaded once.
+  void hand_on_loads() {
+    std::vector<bool> is_handed_on(loop_.values.size());
+    const auto is_loaded = [&](size_t v) {
+      return loop_.values[v].origin == Origin::memory && !loop_.values[v].is_overwritten;
+    };
+    for (size_t later = 0; later < loop_.values.size(); ++later) {
+      RowValue& value = loop_.values[later];
+      for (size_t v = 0; v < loop_.values.size() && is_loaded(later) && !is_handed_on[later]; ++v) {
+        const RowValue& from = loop_.values[v];
+        if (v == later || !is_loaded(v) || from.place.place.first || from.spread != value.spread ||
+            !is_from_before(value.place, from.place))
+          continue;
+        value.origin = Origin::carried;
+        value.left_by = int(v);
+        is_handed_on[v] = true;
+      }
+    }
+  }
+
   bool is_written(const RowValue& value) const {
     return value.origin == Origin::made || (value.origin == Origin::carried && value.left_by < 0);
   }
@@ -352,28 +372,6 @@ class RowFinding {
 };
 
 }  // namespace
-
-Spread RowPlace::spread() const {
-  if (of_row != 0) return of_column != 0 ? Spread::matrix : Spread::by_row;
-  return of_column != 0 ? Spread::by_column : Spread::number;
-}
-
-RowPlace RowPlace::spread_as(Spread wanted) const {
-  RowPlace other = *this;
-  if (is_vector(wanted) && is_vector(spread()) && wanted != spread())
-    std::swap(other.of_row, other.of_column);
-  return other;
-}
-
-bool RowPlace::operator==(const RowPlace& other) const {
-  const Spread own = spread();
-  const RowPlace as_own = other.spread_as(own);
-  return place.base.buffer == other.place.base.buffer &&
-         place.base.offset == other.place.base.offset && place.step == other.place.step &&
-         place.slot == other.place.slot && dtype == other.dtype &&
-         of_loop_row == other.of_loop_row && of_row == as_own.of_row &&
-         of_column == as_own.of_column && own == as_own.spread();
-}
 
 RowPlan row_loop(const LoopNests& nests, std::pair<int, int> phases) {
   return RowFinding(nests, phases).find();
