@@ -31,7 +31,7 @@ const std::vector<WrongLine>& wrong_lines() {
   static const std::vector<WrongLine> all{
     WRONG(return reshape(x, {-2, 2});),
     WRONG(return x + filled({-1}, 0);),
-    WRONG(return x + filled({1, 1, 1, 1, 1, 1, 1}, 0);),
+    WRONG(return x + filled({1, 1, 1, 1, 1, 1, 1, 1, 1}, 0);),
     WRONG(return x + cast(valid_steps(iota({2}), -1), f32);),
     WRONG(return Linear(m, "l", -2, 2)(x);),
     WRONG(return Lstm(m, "l", 2, -2)(x);),

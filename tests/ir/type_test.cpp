@@ -87,7 +87,7 @@ TEST(Shape, RefusesWhatItCannotHold) {
             "a shape has at most 2^48 elements: found [16777216,16777216,2]");
   EXPECT_EQ(message_of({INT64_MAX, INT64_MAX}),
             "a shape has at most 2^48 elements: found [9223372036854775807,9223372036854775807]");
-  EXPECT_THROW((Shape{1, 1, 1, 1, 1, 1}).insert(0, 1), Error);
+  EXPECT_THROW((Shape{1, 1, 1, 1, 1, 1, 1, 1}).insert(0, 1), Error);
 }
 
 TEST(Shape, BroadcastsByNumpysRule) {

@@ -241,12 +241,17 @@ std::vector<Subject> all_subjects() {
   // Two tiles of rows, and threads that read what others wrote.
   all.push_back(placed("rnn_in_blocks", kRnn, "T=3 B=94 H=17", cuda::Placement::block, 3));
   all.push_back(placed("many_shapes_in_grid", kManyShapes, "B=29", cuda::Placement::grid, 6));
-  // Two rows; a thread has several elements along each axis, and some of them are none.
+  // Two rows; a thread has several elements along each axis, and some of them are none. The warps
+  // are side by side along the columns, then along the rows.
   Subject rows =
       placed("rows_of_matrices", kRowsOfMatrices, "T=6 R=2 K=41 V=37", cuda::Placement::rows, 132);
   rows.having = "first_row";
+  all.push_back(rows);
+  rows =
+      placed("warps_along_rows", kRowsOfMatrices, "T=6 R=2 K=99 V=11", cuda::Placement::rows, 132);
+  rows.having = "first_row";
   all.push_back(std::move(rows));
-  // Two rows of eight parts, of two warps each.
+  // Two rows of eight parts, of eight warps each.
   rows = placed("shares_of_rows", kSharesOfRows, "T=6 R=2 K=33 V=64", cuda::Placement::rows, 132);
   rows.having = "first_row|shares_";
   all.push_back(std::move(rows));
