@@ -62,7 +62,7 @@ class Inputs(unittest.TestCase):
         for wrong in (np.zeros((2, 2), "f2"), np.zeros((2, 2), "i2"), np.zeros((2, 2), "c8"),
                       np.zeros((2, 2), ">f4"), np.array([["a", "b"]]), np.array([[None, 1]]), "xy",
                       None, {1: 2}, object(), [[1, 2], [3]], [["a"]], np.zeros(3, "f4"),
-                      np.zeros((1, 1, 1, 1, 1, 1, 1), "f4"), np.zeros((2, 2), "M8[s]"), 2**70):
+                      np.zeros((1,) * 9, "f4"), np.zeros((2, 2), "M8[s]"), 2**70):
             with self.assertRaises((graphc.InputError, ValueError), msg=repr(wrong)):
                 session("f", wrong)
         with self.assertRaisesRegex(graphc.InputError, "input 0.*MaskedArray, whose mask"):
