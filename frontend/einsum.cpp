@@ -18,7 +18,7 @@ struct Formula {
   std::map<char, int64_t> extents;
 };
 
-/// Stands for "..." in a term; plus 1 to 6, for the individual axes there, the last being 1.
+/// Stands for "..." in a term; plus 1 to 8, for the individual axes there, the last being 1.
 constexpr char kOthers = 1;
 
 bool has(const std::string& axes, char c) { return axes.find(c) != std::string::npos; }

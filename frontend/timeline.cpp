@@ -63,6 +63,11 @@ void trace_compilation(TraceFile& trace, const std::string& graph, const Compile
 void trace_run(TraceFile& trace, const RunProfile& profile) {
   for (const WorkerSpan& span : profile.spans) {
     const KernelTime& kernel = profile.kernels[span.kernel];
+    if (span.worker == WorkerSpan::kCommunication) {
+      trace.span(TraceTrack::exchanges, name_of(kernel), span.begin, span.done,
+                 facts_of(kernel, span));
+      continue;
+    }
     trace.span(TraceTrack::worker, name_of(kernel), span.begin, span.done, facts_of(kernel, span),
                span.worker);
     trace.span(TraceTrack::worker, "wait", span.done, span.met, {}, span.worker);

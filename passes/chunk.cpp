@@ -270,6 +270,15 @@ int64_t chunk_rows(const RowCluster& cluster, int64_t bytes) {
   return (cluster.rows + chunks - 1) / chunks;
 }
 
+/// Whether each value may have an axis of chunks beside that of rows.
+bool has_room(const Graph& graph, const RowCluster& cluster) {
+  const auto has_more = [](Value value) { return value.shape().rank() < Shape::kMaxRank; };
+  return std::ranges::all_of(graph.nodes(), [&](const Node& node) {
+    return !cluster.has(node) ||
+           (has_more(node.result()) && std::ranges::all_of(node.operands, has_more));
+  });
+}
+
 GraphPtr run_chunk(const GraphPtr& graph, const PassOptions& options, Remarks& remarks) {
   // Measured: a value that fits in memory is faster whole, because each chunk reads and writes
   // every sum over the rows (docs/decisions/0004).
@@ -292,6 +301,8 @@ GraphPtr run_chunk(const GraphPtr& graph, const PassOptions& options, Remarks& r
       const int64_t chunk = std::max(chunk_rows(cluster, bytes), fewest);
       if (cluster.why_not.empty() && chunk >= cluster.rows)
         cluster.why_not = fmt::format("{} rows are too few for chunks of {}", cluster.rows, chunk);
+      if (cluster.why_not.empty() && !has_room(*result, cluster))
+        cluster.why_not = fmt::format("a value beside it has {} axes", Shape::kMaxRank);
       if (!cluster.why_not.empty()) {
         kept.push_back(node.names[0]);
         remarks.add(node, "kept whole: " + cluster.why_not);

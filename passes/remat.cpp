@@ -132,6 +132,13 @@ GraphPtr run_remat(const GraphPtr& graph, const PassOptions& options, Remarks& r
                                            every, scan.steps()));
         }
         if (every == 0 || every >= scan.steps()) return std::nullopt;
+        if (!has_room_for_blocks(scan)) {
+          remarks.notify(node,
+                         fmt::format("the derivative keeps the carries of every step, and not "
+                                     "of every {}: {}",
+                                     every, kNoRoomForBlocks));
+          return std::nullopt;
+        }
         remarks.add(node, fmt::format("the derivative keeps the carries of every {} of {} steps "
                                       "({} bytes each) and computes the others again",
                                       every, scan.steps(), carried_bytes(scan)));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/scan_blocks.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -47,6 +48,12 @@ ScanOperands operands_of(const Scan& scan, const Values& values) {
   const auto streams = values.begin() + long(scan.streams().size());
   const auto carries = streams + long(scan.initial().size());
   return {{values.begin(), streams}, {streams, carries}, {carries, values.end()}};
+}
+
+bool has_room_for_blocks(const Scan& scan) {
+  const auto has_room = [](Value value) { return value.shape().rank() + 2 <= Shape::kMaxRank; };
+  return std::ranges::all_of(scan.body_streams(), has_room) &&
+         std::ranges::all_of(scan.emits(), has_room);
 }
 
 Values in_blocks(const Scan& scan, const Values& values, int64_t factor, const AddSteps& block,

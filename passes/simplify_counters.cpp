@@ -37,7 +37,10 @@ class Counters {
  public:
   Counters(const Node& node, Graph& to) : scan_(node), to_(to) {
     for (size_t k = 0; k < scan_.initial().size(); ++k) {
-      added_.push_back(added_by_step(scan_.body_carries()[k], scan_.next()[k], scan_.steps()));
+      const bool has_room = scan_.initial()[k].shape().rank() < Shape::kMaxRank;
+      added_.push_back(has_room
+                           ? added_by_step(scan_.body_carries()[k], scan_.next()[k], scan_.steps())
+                           : std::nullopt);
       any_ |= added_[k].has_value();
     }
   }

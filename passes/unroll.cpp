@@ -129,21 +129,26 @@ GraphPtr run_unroll(const GraphPtr& graph, const PassOptions& options, Remarks& 
     return unroll_where_worth_it(graph, remarks);
   }
   if (!full && factor == 1) return graph;
-  return rewrite(*graph,
-                 [&](const Node& node, const Values& operands, Graph& to) -> std::optional<Values> {
-                   if (!node.is(ops::scan)) return std::nullopt;
-                   const WhereScope scope(node.where);
-                   const Scan scan(node);
-                   if (full || scan.steps() <= factor) {
-                     remarks.add(node, fmt::format("wrote out {} steps", scan.steps()));
-                     return written_out(scan, operands, to);
-                   }
-                   remarks.add(node, fmt::format("{} of {} steps at a time", factor, scan.steps()));
-                   const AddSteps block = [&](const ScanOperands& from, int64_t steps, Graph& in) {
-                     return copies(scan, from, steps, in);
-                   };
-                   return in_blocks(scan, operands, factor, block, block, to);
-                 });
+  return rewrite(
+      *graph, [&](const Node& node, const Values& operands, Graph& to) -> std::optional<Values> {
+        if (!node.is(ops::scan)) return std::nullopt;
+        const WhereScope scope(node.where);
+        const Scan scan(node);
+        if (full || scan.steps() <= factor) {
+          remarks.add(node, fmt::format("wrote out {} steps", scan.steps()));
+          return written_out(scan, operands, to);
+        }
+        if (!has_room_for_blocks(scan)) {
+          remarks.notify(node,
+                         fmt::format("a step at a time, and not {}: {}", factor, kNoRoomForBlocks));
+          return std::nullopt;
+        }
+        remarks.add(node, fmt::format("{} of {} steps at a time", factor, scan.steps()));
+        const AddSteps block = [&](const ScanOperands& from, int64_t steps, Graph& in) {
+          return copies(scan, from, steps, in);
+        };
+        return in_blocks(scan, operands, factor, block, block, to);
+      });
 }
 
 }  // namespace

@@ -41,6 +41,9 @@ struct KernelTime {
 
 /// An interval on a worker: its share of a kernel, then waiting for the other workers.
 struct WorkerSpan {
+  /// In the place of a worker: the thread that exchanges with other ranks. Its kernel is a
+  /// collective, and it does not wait afterwards.
+  static constexpr int kCommunication = -1;
   int worker = 0;
   size_t kernel = 0;                    ///< index into RunProfile::kernels
   int64_t step = -1;                    ///< of the innermost enclosing loop; -1 if there is none

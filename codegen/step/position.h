@@ -21,6 +21,7 @@ using Position = std::vector<LoopPosition>;
 struct BufferPlace {
   int buffer = -1;
   int64_t offset = 0;  ///< bytes
+  bool operator==(const BufferPlace&) const = default;
 };
 
 /// Iteration `i` of a loop.

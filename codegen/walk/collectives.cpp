@@ -6,6 +6,7 @@
 #include "codegen/step/collectives.h"
 #include "codegen/step/visit.h"
 #include "ir/error.h"
+#include "runtime/clock.h"
 #include "runtime/ranks/thread_ranks.h"
 #include "runtime/ranks/tree.h"
 
@@ -121,7 +122,8 @@ std::unique_ptr<Collectives> Collectives::of(const Plan& plan,
       Communicator::of(ranks != nullptr ? ranks : thread_ranks(1)[0]));
 }
 
-void Collectives::begin(const ExternCall& call, const std::vector<char*>& operands) {
+void Collectives::begin(const ExternCall& call, const std::vector<char*>& operands,
+                        PlanProfile* profile) {
   std::vector<Piece> pieces;
   const size_t reads = reads_of(call);
   const size_t terms = size_t(call.parameter("terms"));
@@ -137,10 +139,16 @@ void Collectives::begin(const ExternCall& call, const std::vector<char*>& operan
   const bool wide = DType(call.parameter("dtype")) == DType::f64;
   const bool narrow = DType(call.parameter("sent")) == DType::bf16;
   const bool gathers = call.function == kAllGather;
-  communicator_->start([this, wide, narrow, gathers, pieces = std::move(pieces)](Ranks& ranks) {
+  const auto exchange = [this, wide, narrow, gathers, pieces = std::move(pieces)](Ranks& ranks) {
     if (gathers) return gather(ranks, pieces[0]);
     if (narrow) return sum_pieces_in_bf16(ranks, pieces, bucket_);
     wide ? sum_pieces<double>(ranks, pieces, bucket_) : sum_pieces<float>(ranks, pieces, bucket_);
+  };
+  if (profile == nullptr) return communicator_->start(exchange);
+  communicator_->start([exchange, profile, &call](Ranks& ranks) {
+    const double begun = steady_seconds();
+    exchange(ranks);
+    profile->exchanged(call, begun, steady_seconds());
   });
 }
 

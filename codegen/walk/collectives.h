@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "codegen/step/plan.h"
+#include "codegen/walk/profile.h"
 #include "runtime/ranks/communicator.h"
 
 namespace graphc::core::cpu {
@@ -20,8 +21,9 @@ class Collectives {
   explicit Collectives(std::shared_ptr<Communicator> communicator)
       : communicator_(std::move(communicator)) {}
 
-  /// Begins a collective. `operands` are the addresses of those of the call.
-  void begin(const ExternCall& call, const std::vector<char*>& operands);
+  /// Begins a collective. `operands` are the addresses of those of the call. `profile`, unless
+  /// null, is told when it has run.
+  void begin(const ExternCall& call, const std::vector<char*>& operands, PlanProfile* profile);
   /// Waits until the collective of this wait has ended. Rethrows its error.
   void wait(const ExternCall& call);
   /// Waits for all, after a step; rethrows an error.

@@ -89,6 +89,10 @@ void PlanProfile::met(int worker) {
   log.open = false;
 }
 
+void PlanProfile::exchanged(const ExternCall& call, double begin, double end) {
+  if (!logs_.empty() && exchanges_.size() < kMostEntries) exchanges_.push_back({&call, begin, end});
+}
+
 void PlanProfile::end() {
   const double now = steady_seconds();
   if (open_ != nullptr) open_->seconds += now - begun_;
@@ -99,6 +103,7 @@ void PlanProfile::end() {
 RunProfile PlanProfile::result(const Plan& plan, const Lines& lines) const {
   RunProfile result;
   std::map<const Record*, size_t> places;
+  std::map<const ExternCall*, size_t> calls;
   const std::map<const Record*, double> flop = flop_of_phases(plan);
   // Left out of traces: their runs are not compared with roofs, and tracing must disturb training
   // least.
@@ -110,6 +115,8 @@ RunProfile PlanProfile::result(const Plan& plan, const Lines& lines) const {
     const std::string name = name_of(record);
     const auto line = lines.find(name);
     places.emplace(&record, result.kernels.size());
+    if (const auto* call = std::get_if<ExternCall>(&record.call))
+      calls.emplace(call, result.kernels.size());
     result.kernels.push_back({.name = name,
                               .what = kind_of(record),
                               .where = line == lines.end() ? Where{} : line->second,
@@ -126,6 +133,10 @@ RunProfile PlanProfile::result(const Plan& plan, const Lines& lines) const {
       result.spans.push_back(
           {int(worker), places.at(entry.record), entry.step, entry.begin, entry.done, entry.met});
     }
+  }
+  for (const Exchange& exchange : exchanges_) {
+    result.spans.push_back({WorkerSpan::kCommunication, calls.at(exchange.call), -1, exchange.begin,
+                            exchange.end, exchange.end});
   }
   return result;
 }

@@ -30,6 +30,8 @@ class PlanProfile {
   void begin(int worker, const Record& record, int64_t step);
   void done(int worker);
   void met(int worker);
+  /// The communication thread has run a collective of the plan.
+  void exchanged(const ExternCall& call, double begin, double end);
   /// Ends the last phase of a run.
   void end();
 
@@ -52,7 +54,12 @@ class PlanProfile {
     int64_t calls = 0;
     double seconds = 0;
   };
+  struct Exchange {
+    const ExternCall* call = nullptr;
+    double begin = 0, end = 0;
+  };
   std::vector<Log> logs_;
+  std::vector<Exchange> exchanges_;  ///< of the communication thread, logged as workers are
   std::map<const Record*, Sum> sums_;
   Sum* open_ = nullptr;
   double begun_ = 0;

@@ -109,7 +109,7 @@ class Walker::Thread {
     operands_of_call_.clear();
     for (const ExternOperand& operand : call.operands)
       operands_of_call_.push_back(resolved(operand.address));
-    walker_.collectives_->begin(call, operands_of_call_);
+    walker_.collectives_->begin(call, operands_of_call_, walker_.profile_);
   }
 
  private:

@@ -130,8 +130,9 @@ bool is_hexadecimal(std::string_view text) {
 /// Whether the name is that of a cache file or of its temporary file.
 bool is_name(std::string_view name) {
   constexpr size_t digits = kDigits - kFolderDigits;
-  return name.size() > digits && is_hexadecimal(name.substr(0, digits)) &&
-         name.substr(digits).starts_with(kFileEnding);
+  if (name.size() <= digits || !is_hexadecimal(name.substr(0, digits))) return false;
+  const std::string_view ending = name.substr(digits);
+  return ending == kFileEnding || (ending.starts_with(kFileEnding) && is_temporary(name));
 }
 
 struct KeptFile {

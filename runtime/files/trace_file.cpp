@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "ir/error.h"
 #include "runtime/clock.h"
@@ -57,6 +58,8 @@ void TraceFile::name_track(int track, std::string_view name) {
 
 void TraceFile::span(TraceTrack track, std::string_view name, double begin, double end,
                      const TraceFacts& facts, int worker) {
+  if (track == TraceTrack::exchanges && !std::exchange(named_exchanges_, true))
+    name_track(int(track), "exchanges with other ranks");
   if (track == TraceTrack::worker) {
     for (; named_workers_ <= worker; ++named_workers_)
       name_track(int(track) + named_workers_, fmt::format("worker {}", named_workers_));

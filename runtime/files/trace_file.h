@@ -20,6 +20,7 @@ enum class TraceTrack : uint8_t {
   reading,      ///< inputs of coming steps, prepared while steps run
   runs,         ///< graphs that were run
   compilation,  ///< graphs that were compiled, with their phases
+  exchanges,    ///< with other ranks, beside the workers
   worker,       ///< the first of the workers' tracks, indexed by worker
 };
 
@@ -50,6 +51,7 @@ class TraceFile {
   std::FILE* file_ = nullptr;
   double zero_;  ///< the origin of time stamps
   bool empty_ = true;
+  bool named_exchanges_ = false;
   int named_workers_ = 0;  ///< workers whose tracks have been named
 };
 

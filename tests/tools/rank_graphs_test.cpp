@@ -43,7 +43,7 @@ TEST(RankGraphs, CheckRunsRanksAgainstTheGraphAsWritten) {
   const TemporaryFolder folder;
   const std::string file = folder.add("train.graph", kTraining).string();
   for (const char* options : {"--ranks=4", "--ranks=2 --shards=4", "--ranks=2 --batch=x=1",
-                              "--ranks=4 --target=reference"}) {
+                              "--ranks=4 --target=reference", "--ranks=2 --gradients=bf16"}) {
     const Ran ran = run_tool(GRAPHC_TOOL, fmt::format("check {} {}", file, options));
     EXPECT_EQ(ran.code, 0) << options << "\n" << ran.err << ran.out;
     EXPECT_THAT(ran.out, AllOf(HasSubstr("agrees with the evaluator"), HasSubstr(" ranks; 2 runs")))

@@ -210,6 +210,35 @@ TEST_F(RanksCpu, LogTheTimeThatEachWaited) {
   EXPECT_EQ(epochs, 1);
 }
 
+TEST_F(RanksCpu, TraceTheirExchangesBesideTheirKernels) {
+  const Ran ran = bash(fmt::format("ranks 2 {} --max-steps 4 --trace trace", kCharLm));
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  for (const char* file : {"trace", "trace.1"}) {
+    SCOPED_TRACE(file);
+    int64_t exchanges = -1, begun = 0, ended = 0;
+    double last_end = 0;
+    for (const Json& event : Json::parse(read_file(folder_.path() / file))) {
+      if (event["name"] == "thread_name" && event["args"]["name"] == "exchanges with other ranks")
+        exchanges = event["tid"];
+      if (event["ph"] != "X") continue;
+      const std::string name = event["name"];
+      const bool is_exchange = name.starts_with("all_reduce ") || name.starts_with("all_gather ");
+      if (event["tid"] != exchanges) {
+        begun += int64_t(is_exchange);
+        continue;
+      }
+      // One exchange after another, to the microseconds of a trace.
+      EXPECT_TRUE(is_exchange) << name;
+      const double at = event["ts"];
+      EXPECT_GE(at + 0.002, last_end);
+      last_end = at + double(event["dur"]);
+      ++ended;
+    }
+    EXPECT_GE(begun, 8);
+    EXPECT_EQ(ended, begun);
+  }
+}
+
 TEST_F(RanksCpu, TrainWithFitInAProgramOfAUsers) {
   const Ran ran =
       bash(fmt::format("mkdir one two four; '{0}' 3 one || exit 9\n"

@@ -58,13 +58,15 @@ struct TargetRunner::One {
 
 TargetRunner::TargetRunner(const GraphPtr& graph, const Target& on, const CompileOptions& options,
                            const WantedRuns& wanted) {
-  CompileOptions own = options;
   if (options.ranks.count > 1) engines_ = thread_ranks(options.ranks.count);
-  for (int rank = 0; rank < options.ranks.count; ++rank) {
-    own.ranks.rank = rank;
-    if (!engines_.empty()) own.ranks.engine = engines_[size_t(rank)];
-    ranks_.push_back(std::make_unique<One>(graph, on, own, wanted));
-  }
+  ranks_.resize(size_t(options.ranks.count));
+  // Those of GPUs meet when they are made.
+  run_all_ranks([&](size_t rank) {
+    CompileOptions own = options;
+    own.ranks.rank = int(rank);
+    if (!engines_.empty()) own.ranks.engine = engines_[rank];
+    ranks_[rank] = std::make_unique<One>(graph, on, own, wanted);
+  });
 }
 TargetRunner::~TargetRunner() = default;
 
@@ -87,8 +89,11 @@ std::string TargetRunner::run(const std::vector<Literal>& arguments) {
 
 void TargetRunner::run_all(const std::vector<Literal>& arguments,
                            std::vector<std::string>& changed) {
-  const auto run_one = [&](size_t rank) { changed[rank] = ranks_[rank]->run(arguments); };
-  engines_.empty() ? run_one(0) : run_on(engines_, run_one);
+  run_all_ranks([&](size_t rank) { changed[rank] = ranks_[rank]->run(arguments); });
+}
+
+void TargetRunner::run_all_ranks(const std::function<void(size_t rank)>& work) const {
+  engines_.empty() ? work(0) : run_on(engines_, work);
 }
 
 std::vector<Literal> TargetRunner::bits_of(size_t rank) const {

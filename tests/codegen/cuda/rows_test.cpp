@@ -6,8 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
-#include <random>
 
 #include "codegen/compile.h"
 #include "codegen/lower/lower.h"
@@ -15,6 +13,7 @@
 #include "codegen/targets/cuda/machine.h"
 #include "ir/text.h"
 #include "models/registry.h"
+#include "tests/codegen/cuda/random_steps.h"
 #include "tests/codegen/variants.h"
 #include "tests/runtime/cuda/mock_driver.h"
 #include "tests/testing/counts.h"
@@ -204,6 +203,23 @@ TEST_F(RowsOfMatrices, MayBePlacedOtherwise) {
   expect_agreement(graph, Placement::rows);
 }
 
+TEST_F(RowsOfMatrices, MayCarryTwoValuesThatGoOnAlike) {
+  expect_rows(parse_graph(R"(
+    graph @g(%x: f32[3,2,3,5], %k: f32[3,2,3], %a: f32[2,3,5], %b: f32[2,3,5], %c: f32[2,3],
+             %d: f32[2,3]) {
+      %g, %o, %w, %e0, %e1, %e2, %e3 = scan %t in %x, %kt in %k
+          carry %s = %a, %r = %b, %v = %c, %z = %d {
+        %kc = reshape(%kt) {shape = [2,3,1]}
+        %u = sum(mul(%r, %kc)) {axes = [1]}
+        %n = add(mul(%s, 0.5), mul(%t, reshape(%u) {shape = [2,1,5]}))
+        %m = add(mul(%v, %kt), sum(%n) {axes = [2]})
+        next %s = %n, %r = %n, %v = %m, %z = %m
+        emit %n, %u, sub(%z, %kt)
+      }
+      return %g, %o, %w, %e0, %e3
+    })"));
+}
+
 TEST_F(RowsOfMatrices, OfMoreElementsThanRegistersHoldAreNot) {
   const auto graph = [](int extent) {
     return parse_graph(fmt::format(
@@ -289,89 +305,6 @@ TEST_F(RowsOfMatrices, RoundAProductWithItsSumOnce) {
   EXPECT_EQ(contractions(maximum), 0u);
   expect_rows(maximum);
 }
-
-/// Draws the steps of a loop over a matrix, a vector along each of its axes and a number in every
-/// row.
-class RandomSteps {
- public:
-  explicit RandomSteps(unsigned seed) : random_(seed) {}
-
-  /// A graph over it; with `gradients`, those of all that it reads.
-  GraphPtr graph(bool gradients) {
-    for (int i = draw(6, 14); i > 0; --i) add_operation();
-    std::string emitted = pick('r');
-    for (const char kind : {'c', 'n'}) emitted += fmt::format(", {}", pick(kind));
-    return parse_graph(fmt::format(
-        R"(graph @g(%x: f32[4,3,{0}], %y: f32[4,3,{1}], %z: f32[4,3], %s0: f32[3,{0},{1}],
-                    %r0: f32[3,{0}], %c0: f32[3,{1}], %n0: f32[3]) {{
-         %a, %b, %d, %s.e, %r.e, %c.e, %n.e = scan %x.t in %x, %y.t in %y, %z.t in %z
-             carry %s = %s0, %r = %r0, %c = %c0, %n = %n0 {{
-           %half = mul(%s, 0.5)
-{2}           next %s = add(%half, {3}), %r = {4}, %c = {5}, %n = {6}
-           emit {7}
-         }}
-{8}       }})",
-        rows_, columns_, body_, pick('m'), pick('r'), pick('c'), pick('n'), emitted,
-        gradients ? kGradients : "         return %a, %b, %d, %s.e, %r.e, %c.e, %n.e\n"));
-  }
-
- private:
-  static constexpr const char* kGradients =
-      R"(         %l0 = add(sum(%a) {axes = [0,1,2]}, sum(%b) {axes = [0,1,2]})
-         %l1 = add(sum(%d) {axes = [0,1]}, sum(%s.e) {axes = [0,1,2]})
-         %l = add(%l0, %l1)
-         %gx, %gy, %gz, %gs, %gr, %gn = grad %l, %x, %y, %z, %s0, %r0, %n0
-         return %l, %gx, %gy, %gz, %gs, %gr, %gn
-)";
-
-  int draw(int first, int last) { return std::uniform_int_distribution(first, last)(random_); }
-  /// A value of a kind: a matrix, a vector of its rows or columns, a number.
-  const std::string& pick(char kind) {
-    const std::vector<std::string>& all = values_.at(kind);
-    return all[size_t(draw(0, int(all.size()) - 1))];
-  }
-  void define(char kind, const std::string& text) {
-    const std::string name = fmt::format("%v{}", count_++);
-    body_ += fmt::format("           {} = {}\n", name, text);
-    values_[kind].push_back(name);
-  }
-  std::string shaped(char kind, int rows, int columns) {
-    return fmt::format("reshape({}) {{shape = [3,{},{}]}}", pick(kind), rows, columns);
-  }
-
-  void add_operation() {
-    const char kind = "mmrrcn"[draw(0, 5)];
-    switch (draw(0, 7)) {
-      case 0:
-        return define(kind, fmt::format("tanh({})", pick(kind)));
-      case 1:
-        return define(kind, fmt::format("mul({}, {})", pick(kind), pick(kind)));
-      case 2:
-        return define(kind, fmt::format("sub({}, mul({}, 0.5))", pick(kind), pick(kind)));
-      case 3:
-        return define('m',
-                      fmt::format("mul({}, {})", shaped('r', rows_, 1), shaped('c', 1, columns_)));
-      case 4:
-        return define('m',
-                      fmt::format("mul({}, {})", pick('m'),
-                                  draw(0, 1) == 0 ? shaped('n', 1, 1) : shaped('r', rows_, 1)));
-      case 5:
-        return define('c', fmt::format("sum({}) {{axes = [1]}}", pick('m')));
-      case 6:
-        return define('r', fmt::format("sum({}) {{axes = [2]}}", pick('m')));
-      default:
-        return define('n', fmt::format("sum(mul({}, 0.1)) {{axes = [1]}}",
-                                       pick(draw(0, 1) == 0 ? 'r' : 'c')));
-    }
-  }
-
-  std::mt19937 random_;
-  const int rows_ = draw(3, 9), columns_ = draw(0, 2) == 0 ? rows_ : 16 * draw(1, 2);
-  int count_ = 0;
-  std::string body_;
-  std::map<char, std::vector<std::string>> values_{
-      {'m', {"%s", "%half"}}, {'r', {"%r", "%x.t"}}, {'c', {"%c", "%y.t"}}, {'n', {"%n", "%z.t"}}};
-};
 
 TEST_F(RowsOfMatrices, OfRandomStepsAgreeWithTheEvaluator) {
   int rows = 0, divided = 0, others = 0;

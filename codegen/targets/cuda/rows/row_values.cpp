@@ -253,7 +253,10 @@ class RowFinding {
   int value_at(const RowPlace& place, Spread spread, Origin origin) {
     for (size_t i = 0; i < loop_.values.size(); ++i) {
       const RowValue& value = loop_.values[i];
-      if (value.origin == origin && value.spread == spread && value.place == place) return int(i);
+      const bool starts_alike =
+          origin == Origin::made || value.place.place.first == place.place.first;
+      if (value.origin == origin && value.spread == spread && value.place == place && starts_alike)
+        return int(i);
     }
     loop_.values.push_back({place.spread_as(spread), spread, origin, -1, false, false});
     return int(loop_.values.size()) - 1;
@@ -306,7 +309,8 @@ class RowFinding {
       RowValue& value = loop_.values[i];
       if (!(value.place == use.place) || value.origin == Origin::memory) continue;
       if (place.step == 0) {
-        // The step before wrote it.
+        // The step before wrote it. Two carries may start with different numbers.
+        if (value.origin == Origin::carried && value.place.place.first != place.first) return false;
         value.origin = Origin::carried;
         value.place.place.first = place.first;
         operand.value = int(i);
