@@ -72,7 +72,8 @@ struct Machine {
   /// Lowers nodes that the target implements without nests; null: there are none.
   LowerExternal lower_external = nullptr;
   /// Sums over ranks that begin one after another are one operation up to this size: about what a
-  /// network moves in the time that an operation takes to begin.
+  /// network moves in the time that an operation takes to begin, if it is not measured
+  /// (Ranks::bucket_bytes).
   int64_t bucket_bytes = 1 << 20;
 
   /// The target's rule that chooses tiles; null: they are as in TileShape, one vector wide.

@@ -4,8 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <new>
 #include <optional>
 
@@ -21,6 +23,10 @@ namespace {
 using namespace std::string_view_literals;
 
 thread_local bool is_communication_thread = false;
+
+/// What a measured sum has, and the limits of what follows from it.
+constexpr size_t kMeasuredBytes = size_t{1} << 20;
+constexpr double kLeastBucket = 1 << 16, kMostBucket = 1 << 23;
 
 /// An error as text, its parts separated by '\0': kind, file, line, message, notes.
 std::string packed(const Error& error) {
@@ -69,6 +75,30 @@ Ranks::Waiting::~Waiting() {
 }
 
 void Ranks::mark_communication_thread() { is_communication_thread = true; }
+
+void Ranks::measure() {
+  if (count() == 1) return;
+  const double waited = seconds_;
+  // The fastest of some: the first prepares memory, and other programs may disturb one.
+  const auto fastest = [&](std::span<float> values, int times) {
+    double least = std::numeric_limits<double>::infinity();
+    for (int i = 0; i < times; ++i) {
+      barrier();
+      const double begun = steady_seconds();
+      all_reduce(values);
+      least = std::min(least, steady_seconds() - begun);
+    }
+    return least;
+  };
+  std::vector<float> values(kMeasuredBytes / sizeof(float));
+  const double begins = fastest(std::span(values).first(1), 9);
+  const double takes = std::max(fastest(values, 4) - begins, 1e-9);
+  const double bytes = double(kMeasuredBytes) * begins / takes;
+  // A power of two, so that runs on one machine have one plan.
+  bucket_bytes_ = int64_t(std::bit_floor(uint64_t(std::clamp(bytes, kLeastBucket, kMostBucket))));
+  broadcast(std::as_writable_bytes(std::span(&bucket_bytes_, 1)), 0);
+  seconds_ = waited;
+}
 
 void OneRank::all_gather(std::span<const std::byte> mine, std::span<std::byte> all) {
   std::ranges::copy(mine, all.begin());

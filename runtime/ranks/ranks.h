@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -63,6 +64,13 @@ class Ranks {
   virtual void broadcast(std::span<std::byte> values, int root) = 0;
   /// Returns when every rank has called it.
   virtual void barrier() = 0;
+
+  /// Measures how long a sum takes to begin, and how long its bytes take. Takes some milliseconds.
+  void measure();
+  /// The bytes that are summed in the time in which a sum begins, as rank 0 measured: smaller sums
+  /// are better made together. The same on all ranks. 0: nothing was measured.
+  int64_t bucket_bytes() const { return bucket_bytes_; }
+
   /// The seconds for which this rank's work has waited: in these operations, or for others that a
   /// communication thread runs beside it (runtime/ranks/communicator.h).
   double seconds() const { return seconds_; }
@@ -86,6 +94,7 @@ class Ranks {
 
  private:
   std::atomic<double> seconds_ = 0;
+  int64_t bucket_bytes_ = 0;
 };
 
 /// Throws ErrorKind::input, on every rank, if `value` is not the same on all ranks. The error names

@@ -31,6 +31,7 @@ std::shared_ptr<Ranks> world_of(const Launch& launch, const char* folder) {
         launch.launcher, launch.count, ranks->engine(), ranks->count());
   }
   bind_rank(*ranks);
+  ranks->measure();
   return ranks;
 }
 

@@ -27,7 +27,10 @@ CompiledPlan::CompiledPlan(const Graph& kernels, const CpuFeatures& cpu,
       lines_(lines_of(kernels)),
       code_(std::make_unique<Code>()) {
   const double begun = steady_seconds();
-  plan_ = make_plan(kernels, machine_of(cpu, team_->size(), options.factors));
+  Machine machine = machine_of(cpu, team_->size(), options.factors);
+  if (options.ranks != nullptr && options.ranks->bucket_bytes() > 0)
+    machine.bucket_bytes = options.ranks->bucket_bytes();
+  plan_ = make_plan(kernels, machine);
   times_.plan_s = steady_seconds() - begun;
   code_->nests = nest_code_for(cpu);
   const std::vector<NestFunction> functions =

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include <array>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -22,8 +23,11 @@ using graphc::core::testing::FakeMpi;
 using graphc::core::testing::on_ranks;
 using graphc::core::testing::sums_of;
 using graphc::core::testing::values_of;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::Ge;
 using ::testing::HasSubstr;
+using ::testing::Le;
 
 /// Limits that make many messages of few bytes.
 constexpr MpiSizes kTiny{.most = 24, .gathered = 48, .shared = 0};
@@ -42,6 +46,29 @@ void expect_tree_sums(int count, size_t size, MpiSizes sizes) {
         << "rank " << rank << " of " << count << ", " << size << " values";
   });
   EXPECT_LE(fake.longest, sizes.most);
+}
+
+TEST(MpiRanks, AgreeOnTheBytesThatASumTakesToBegin) {
+  for (const int count : {1, 2, 3}) {
+    FakeMpi fake(count);
+    std::vector<int64_t> found(size_t(count), -1);
+    on_ranks(fake, [&](int rank) {
+      MpiRanks ranks(fake_module);
+      EXPECT_EQ(ranks.bucket_bytes(), 0);
+      ranks.measure();
+      found[size_t(rank)] = ranks.bucket_bytes();
+      EXPECT_EQ(ranks.seconds(), 0) << "it is no work that waits";
+    });
+    for (const int64_t bytes : found) {
+      EXPECT_EQ(bytes, found[0]) << count;
+      if (count == 1) {
+        EXPECT_EQ(bytes, 0);
+      } else {
+        EXPECT_TRUE(std::has_single_bit(uint64_t(bytes))) << bytes;
+        EXPECT_THAT(bytes, AllOf(Ge(1 << 16), Le(1 << 23)));
+      }
+    }
+  }
 }
 
 TEST(MpiRanks, SumInTheTreeOfTheirNumberWhateverTheSize) {
