@@ -61,7 +61,7 @@ TargetRunner::TargetRunner(const GraphPtr& graph, const Target& on, const Compil
   if (options.ranks.count > 1) engines_ = thread_ranks(options.ranks.count);
   ranks_.resize(size_t(options.ranks.count));
   // Those of GPUs meet when they are made.
-  run_all_ranks([&](size_t rank) {
+  on_every_rank([&](size_t rank) {
     CompileOptions own = options;
     own.ranks.rank = int(rank);
     if (!engines_.empty()) own.ranks.engine = engines_[rank];
@@ -76,7 +76,7 @@ const std::vector<StoredState*>& TargetRunner::states() const { return ranks_[0]
 
 std::string TargetRunner::run(const std::vector<Literal>& arguments) {
   std::vector<std::string> changed(ranks_.size());
-  run_all(arguments, changed);
+  on_every_rank([&](size_t rank) { changed[rank] = ranks_[rank]->run(arguments); });
   for (const std::string& each : changed) {
     if (!each.empty()) return each;
   }
@@ -87,12 +87,7 @@ std::string TargetRunner::run(const std::vector<Literal>& arguments) {
   return "";
 }
 
-void TargetRunner::run_all(const std::vector<Literal>& arguments,
-                           std::vector<std::string>& changed) {
-  run_all_ranks([&](size_t rank) { changed[rank] = ranks_[rank]->run(arguments); });
-}
-
-void TargetRunner::run_all_ranks(const std::function<void(size_t rank)>& work) const {
+void TargetRunner::on_every_rank(const std::function<void(size_t rank)>& work) const {
   engines_.empty() ? work(0) : run_on(engines_, work);
 }
 

@@ -37,9 +37,8 @@ class TargetRunner {
  private:
   struct One;
   std::vector<Literal> bits_of(size_t rank) const;
-  void run_all(const std::vector<Literal>& arguments, std::vector<std::string>& changed);
-  /// The work of each rank, on a thread of its own where there are several.
-  void run_all_ranks(const std::function<void(size_t rank)>& work) const;
+  /// Does the work of each rank, on a thread of its own where there are several.
+  void on_every_rank(const std::function<void(size_t rank)>& work) const;
 
   std::vector<std::shared_ptr<Ranks>> engines_;
   std::vector<std::unique_ptr<One>> ranks_;
