@@ -139,13 +139,13 @@ void Collectives::begin(const ExternCall& call, const std::vector<char*>& operan
   const bool wide = DType(call.parameter("dtype")) == DType::f64;
   const bool narrow = DType(call.parameter("sent")) == DType::bf16;
   const bool gathers = call.function == kAllGather;
-  const auto exchange = [this, wide, narrow, gathers, pieces = std::move(pieces)](Ranks& ranks) {
+  auto exchange = [this, wide, narrow, gathers, pieces = std::move(pieces)](Ranks& ranks) {
     if (gathers) return gather(ranks, pieces[0]);
     if (narrow) return sum_pieces_in_bf16(ranks, pieces, bucket_);
     wide ? sum_pieces<double>(ranks, pieces, bucket_) : sum_pieces<float>(ranks, pieces, bucket_);
   };
-  if (profile == nullptr) return communicator_->start(exchange);
-  communicator_->start([exchange, profile, &call](Ranks& ranks) {
+  if (profile == nullptr) return communicator_->start(std::move(exchange));
+  communicator_->start([exchange = std::move(exchange), profile, &call](Ranks& ranks) {
     const double begun = steady_seconds();
     exchange(ranks);
     profile->exchanged(call, begun, steady_seconds());

@@ -90,7 +90,12 @@ void PlanProfile::met(int worker) {
 }
 
 void PlanProfile::exchanged(const ExternCall& call, double begin, double end) {
-  if (!logs_.empty() && exchanges_.size() < kMostEntries) exchanges_.push_back({&call, begin, end});
+  if (logs_.empty()) return;
+  if (exchanges_.size() < kMostEntries) {
+    exchanges_.push_back({&call, begin, end});
+  } else {
+    ++dropped_exchanges_;
+  }
 }
 
 void PlanProfile::end() {
@@ -134,6 +139,7 @@ RunProfile PlanProfile::result(const Plan& plan, const Lines& lines) const {
           {int(worker), places.at(entry.record), entry.step, entry.begin, entry.done, entry.met});
     }
   }
+  result.dropped += dropped_exchanges_;
   for (const Exchange& exchange : exchanges_) {
     result.spans.push_back({WorkerSpan::kCommunication, calls.at(exchange.call), -1, exchange.begin,
                             exchange.end, exchange.end});

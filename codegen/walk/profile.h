@@ -60,6 +60,7 @@ class PlanProfile {
   };
   std::vector<Log> logs_;
   std::vector<Exchange> exchanges_;  ///< of the communication thread, logged as workers are
+  int64_t dropped_exchanges_ = 0;
   std::map<const Record*, Sum> sums_;
   Sum* open_ = nullptr;
   double begun_ = 0;
