@@ -2,6 +2,8 @@
 #include "frontend/fit.h"
 
 #include <cmath>
+#include <exception>
+#include <utility>
 
 #include "frontend/buckets.h"
 #include "frontend/checkpoints.h"
@@ -87,7 +89,12 @@ class Fit {
   void expect_goes_on_here(bool resumed);
   /// Returns false if the training is to end.
   bool epoch();
-  bool step(const std::vector<int64_t>& samples, int64_t steps);
+  bool step(const SampleBatches& batches, size_t i);
+  /// The loss of a step, and nothing else.
+  double loss(const SampleBatches& batches, size_t i);
+  PreparedRun prepared(const std::vector<int64_t>& samples) {
+    return session_.prepare(options_.graph, options_.inputs(samples));
+  }
   /// Everything, or nothing if anything throws.
   void end_epoch();
   void observe_epoch();
@@ -118,6 +125,8 @@ class Fit {
   std::optional<TensorBoard> board_;
   std::optional<Progress> progress_;
   FitReport report_;
+  PreparedRun next_;                ///< with `prefetch`: of the next step, if it is prepared
+  std::exception_ptr next_failed_;  ///< why it is not; the step before is complete
 };
 
 SampleBatches Fit::order(int64_t epoch) const {
@@ -175,9 +184,26 @@ void Fit::begin() {
   });
 }
 
-bool Fit::step(const std::vector<int64_t>& samples, int64_t steps) {
-  const double loss =
-      loss_of(session_.run(options_.graph, options_.inputs(samples)), options_.graph, where_);
+double Fit::loss(const SampleBatches& batches, size_t i) {
+  if (!options_.prefetch) {
+    return loss_of(session_.run(options_.graph, options_.inputs(batches[i])), options_.graph,
+                   where_);
+  }
+  if (next_failed_) std::rethrow_exception(std::exchange(next_failed_, nullptr));
+  PreparedRun now = next_ ? std::exchange(next_, {}) : prepared(batches[i]);
+  now.start();
+  try {
+    if (i + 1 < batches.size()) next_ = prepared(batches[i + 1]);
+  } catch (...) {
+    next_failed_ = std::current_exception();
+  }
+  return loss_of(now.wait(), options_.graph, where_);
+}
+
+bool Fit::step(const SampleBatches& batches, size_t i) {
+  const std::vector<int64_t>& samples = batches[i];
+  const auto steps = int64_t(batches.size());
+  const double loss = this->loss(batches, i);
   At now = at();
   ++now.done;
   ++now.step;
@@ -224,7 +250,7 @@ bool Fit::epoch() {
   now.batches = checksum(batches);
   settings_.set(now.numbers());
   for (size_t i = size_t(at().done); i < batches.size(); ++i) {
-    if (!step(batches[i], int64_t(batches.size()))) return false;
+    if (!step(batches, i)) return false;
   }
   end_epoch();
   return true;

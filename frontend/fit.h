@@ -56,6 +56,10 @@ struct FitOptions {
   /// The graph that does one step. Its result `loss`, or its only result, is the mean over the
   /// batch.
   std::string graph = "train";
+  /// Asks for the inputs of the next step of an epoch, and brings them to the GPU, while this step
+  /// is computed (Session::prepare()): `inputs` is then called before `after_step` and `stop` of
+  /// the step before. What `inputs` reads of the session is what that step leaves.
+  bool prefetch = false;
 
   // --- validation ---
 

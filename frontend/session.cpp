@@ -60,7 +60,12 @@ Session::Session(Model& model, SessionOptions options)
   check_ranks(options_);
 }
 
-Session::~Session() = default;
+Session::~Session() {
+  // Handles of runs may outlive the session, what is compiled may not.
+  for (const auto& run : {prepared_, started_}) {
+    if (run) run->end();
+  }
+}
 
 Model& Session::model() const {
   if (model_lives_.expired())
@@ -73,12 +78,12 @@ OneThread::Inside Session::inside() const {
 }
 
 Outputs Session::run(std::string_view graph, const std::vector<Data>& inputs) {
-  const OneThread::Inside here = inside();
+  const Call here(*this);
   return run_here(graph, inputs);
 }
 
 Outputs Session::run_named(std::string_view graph, const NamedData& inputs) {
-  const OneThread::Inside here = inside();
+  const Call here(*this);
   return run_here(graph, ordered(graph, inputs));
 }
 
@@ -112,7 +117,7 @@ void Session::check_not_traced(std::string_view graph) const {
                     model_.name(), graph, trace->root().name());
 }
 
-Outputs Session::run_here(std::string_view graph, const std::vector<Data>& inputs) {
+Session::Arranged Session::arranged(std::string_view graph, const std::vector<Data>& inputs) {
   check_not_traced(graph);
   GivenTypes types;
   std::vector<Tensor> tensors;
@@ -127,16 +132,26 @@ Outputs Session::run_here(std::string_view graph, const std::vector<Data>& input
     tensors.push_back(input.tensor());
   }
   const RoundedCall* call = options_.round_up.empty() ? nullptr : &rounded(graph, types);
-  Compiled& found = compiled(graph, call == nullptr ? types : call->inputs);
-  const Signature& signature = found.executable->signature();
-  tensors = arguments_of(signature, call == nullptr ? found.rules : call->rules, tensors);
-  const std::vector<Tensor>& results = found.outputs.next();
-  execute(found, tensors, call == nullptr ? std::vector<Type>{} : call->results);
-  if (call == nullptr) return Outputs(results, found.result_names);
-  std::vector<Tensor> outputs;
-  for (size_t i = 0; i < results.size(); ++i)
-    outputs.push_back(fitted(results[i], call->results[i].shape));
-  return Outputs(std::move(outputs), found.result_names);
+  Arranged run{.graph = compiled(graph, call == nullptr ? types : call->inputs), .inputs = {}};
+  run.inputs = arguments_of(run.graph->executable->signature(),
+                            call == nullptr ? run.graph->rules : call->rules, tensors);
+  if (call != nullptr) run.results = call->results;
+  return run;
+}
+
+Outputs Session::Compiled::outputs_of(const std::vector<Tensor>& found,
+                                      const std::vector<Type>& shown) const {
+  if (shown.empty()) return {found, result_names};
+  std::vector<Tensor> cut;
+  for (size_t i = 0; i < found.size(); ++i) cut.push_back(fitted(found[i], shown[i].shape));
+  return {std::move(cut), result_names};
+}
+
+Outputs Session::run_here(std::string_view graph, const std::vector<Data>& inputs) {
+  const Arranged run = arranged(graph, inputs);
+  const std::vector<Tensor>& results = run.graph->outputs.next();
+  execute(*run.graph, run.inputs, run.results);
+  return run.graph->outputs_of(results, run.results);
 }
 
 void Session::run_traced(Compiled& graph, const std::vector<Tensor>& inputs) {
@@ -198,17 +213,17 @@ CompileReport Session::compile(std::string_view graph, const std::vector<Type>& 
   const OneThread::Inside here = inside();
   check_not_traced(graph);
   const GivenTypes types(inputs.begin(), inputs.end());
-  return compiled(graph, options_.round_up.empty() ? types : rounded(graph, types).inputs).report;
+  return compiled(graph, options_.round_up.empty() ? types : rounded(graph, types).inputs)->report;
 }
 
 std::vector<KernelTime> Session::profile_run(std::string_view graph,
                                              const std::vector<Data>& inputs) {
-  const OneThread::Inside here = inside();
+  const Call here(*this);
   run_here(graph, inputs);
   GivenTypes types;
   for (const Data& input : inputs) types.emplace_back(input);
   const GivenTypes& run = options_.round_up.empty() ? types : rounded(graph, types).inputs;
-  Executable& executable = *compiled(graph, run).executable;
+  Executable& executable = *compiled(graph, run)->executable;
   executable.begin_profile(Profiled::kernels);
   const Profiling until_end(profiling_);
   run_here(graph, inputs);
@@ -245,12 +260,12 @@ RankOptions Session::ranks_for(const TracedGraph& traced) {
   return rank_options(options_, traced);
 }
 
-Session::Compiled& Session::compiled(std::string_view graph, const GivenTypes& inputs) {
+const Session::CompiledPtr& Session::compiled(std::string_view graph, const GivenTypes& inputs) {
   auto known = graphs_.find(graph);
   if (known == graphs_.end()) known = graphs_.emplace(std::string(graph), 0).first;
-  std::list<Compiled>& kept = known->second;
+  std::list<CompiledPtr>& kept = known->second;
   for (auto entry = kept.begin(); entry != kept.end(); ++entry) {
-    if (!entry->takes(inputs)) continue;
+    if (!(*entry)->takes(inputs)) continue;
     kept.splice(kept.begin(), kept, entry);
     return kept.front();
   }
@@ -288,9 +303,9 @@ Session::Compiled& Session::compiled(std::string_view graph, const GivenTypes& i
     for (const Remark& remark : traced.remarks) options_.announce(to_string(remark));
     announce_notices(now.report);
   } else {
-    announce(kept.front(), now);
+    announce(*kept.front(), now);
   }
-  kept.push_front(std::move(now));
+  kept.push_front(std::make_shared<Compiled>(std::move(now)));
   if (int(kept.size()) > std::max(1, options_.kept)) kept.pop_back();
   return kept.front();
 }
@@ -298,9 +313,9 @@ Session::Compiled& Session::compiled(std::string_view graph, const GivenTypes& i
 std::multimap<std::string, std::vector<std::string>> Session::used_states() const {
   std::multimap<std::string, std::vector<std::string>> used;
   for (const auto& [graph, kept] : graphs_) {
-    for (const Compiled& compiled : kept) {
+    for (const CompiledPtr& compiled : kept) {
       std::vector<std::string>& names = used.emplace(graph, 0)->second;
-      for (const Argument& state : compiled.executable->signature().states)
+      for (const Argument& state : compiled->executable->signature().states)
         names.push_back(state.name);
     }
   }

@@ -28,6 +28,7 @@ namespace graphc::core {
 class Divided;
 class DrawsBeside;
 class PlainDraw;
+class Session;
 
 struct SessionOptions {
   /// A target name, optionally with an architecture: "cuda:sm_90a"; empty: the first that can run
@@ -124,6 +125,31 @@ struct DeviceOutputs {
   Outputs::Names names;  ///< one for each result, or none if the graph names none
 };
 
+/// A run in parts, by Session::prepare(): the inputs of one run go to the GPU while it works on
+/// another. One handle of a run is enough; copies are handles of the same run.
+class PreparedRun {
+ public:
+  /// The state of a run, shared with its session.
+  struct Parts;
+
+  PreparedRun() = default;
+  explicit PreparedRun(std::shared_ptr<Parts> parts) : parts_(std::move(parts)) {}
+  /// Whether it is the handle of a run.
+  explicit operator bool() const { return parts_ != nullptr; }
+
+  /// Begins the run. With a GPU it first waits for the run that was begun before, and throws what
+  /// went wrong there; it returns while the GPU works. Without one it computes the run. Throws
+  /// ErrorKind::input for a run that has begun, for one whose inputs those of another prepare()
+  /// have replaced, without a run, and after the session's end.
+  void start();
+  /// The results, once the run has ended; begins it if need be. Throws what went wrong in it, as
+  /// often as it is called.
+  const Outputs& wait();
+
+ private:
+  std::shared_ptr<Parts> parts_;
+};
+
 /// What Session::save() writes: the model (parameters and buffers), or every state, which is needed
 /// to resume a training (see StateOptions).
 enum class Saving { model, everything };
@@ -156,6 +182,26 @@ class Session {
   Outputs run(std::string_view graph, const std::vector<T>& inputs) {
     return run(graph, std::vector<Data>(inputs.begin(), inputs.end()));
   }
+
+  /// A run whose inputs are copied now, to the GPU if the session has one, where it may work on a
+  /// run that was started before. It computes nothing, and what it computes later is what run()
+  /// would compute then. The inputs may change when it returns. A session keeps the inputs of one
+  /// run: another prepare() replaces those of a run that has not started.
+  ///
+  ///     PreparedRun next = session.prepare("train", inputs_of(0));
+  ///     for (int step = 0; step < steps; ++step) {
+  ///       PreparedRun now = next;
+  ///       now.start();
+  ///       if (step + 1 < steps) next = session.prepare("train", inputs_of(step + 1));
+  ///       report(now.wait()["loss"]);
+  ///     }
+  ///
+  /// Every other call of the session, except compile() and those that only ask, waits for the run
+  /// that was started, and throws what went wrong in it. With `check_finite` a run ends in start().
+  /// Throws as run() does.
+  PreparedRun prepare(std::string_view graph, const std::vector<Data>& inputs);
+  /// The same with inputs by name.
+  PreparedRun prepare_named(std::string_view graph, const NamedData& inputs);
 
   /// Runs a graph on the GPU of the session, with results in its memory and inputs there or in the
   /// host's. Begins after the work that is in `stream` now, and waits for the end. Throws
@@ -225,7 +271,11 @@ class Session {
 
  private:
   friend class Divided;
+  friend class PreparedRun;
   struct Compiled;
+  using CompiledPtr = std::shared_ptr<Compiled>;
+  struct Arranged;
+  class Call;
   /// Runs a compiled graph; `shown` are the true types of results that are cut.
   void execute(Compiled& found, const std::vector<Tensor>& inputs, const std::vector<Type>& shown);
   /// Throws ErrorKind::input while the function of a graph is traced.
@@ -233,13 +283,20 @@ class Session {
   /// A declared state of the model. Throws ErrorKind::input for another name.
   const StateCell& declared(std::string_view name) const;
   Outputs run_here(std::string_view graph, const std::vector<Data>& inputs);
+  /// The inputs of a run, in the form of the graph compiled for them.
+  Arranged arranged(std::string_view graph, const std::vector<Data>& inputs);
+  PreparedRun prepare_here(std::string_view graph, const std::vector<Data>& inputs);
+  void start(const std::shared_ptr<PreparedRun::Parts>& run);
+  void wait(const std::shared_ptr<PreparedRun::Parts>& run);
+  /// Waits for the run that was started, if there is one, and throws what went wrong in it.
+  void end_started();
   DeviceOutputs run_on_device_here(std::string_view graph, const std::vector<Data>& inputs,
                                    DeviceStream stream);
   /// Named inputs in the order of the graph's inputs; traces it once to find that order.
   std::vector<Data> ordered(std::string_view graph, const NamedData& inputs);
   const RoundedCall& rounded(std::string_view graph, const GivenTypes& called);
   GivenTypes traced_types(GivenTypes types) const;
-  Compiled& compiled(std::string_view graph, const GivenTypes& inputs);
+  const CompiledPtr& compiled(std::string_view graph, const GivenTypes& inputs);
   /// The graph compiled with the session's options, in the session's arena.
   std::unique_ptr<Executable> made(const GraphPtr& graph, CompileReport& report,
                                    RankOptions ranks = {}) const;
@@ -298,8 +355,11 @@ class Session {
   std::shared_ptr<std::set<std::string>> claimed_ = std::make_shared<std::set<std::string>>();
   mutable OneThread thread_;
   std::optional<double> enqueue_s_;
-  bool profiling_ = false;  ///< whether profile_run() is measuring
-  std::map<std::string, std::list<Compiled>, std::less<>> graphs_;    ///< most recently used first
+  bool profiling_ = false;                        ///< whether profile_run() is measuring
+  std::shared_ptr<PreparedRun::Parts> prepared_;  ///< whose inputs are kept
+  std::shared_ptr<PreparedRun::Parts> started_;   ///< on the GPU, where it may not have ended
+  /// The most recently used first.
+  std::map<std::string, std::list<CompiledPtr>, std::less<>> graphs_;
   std::map<std::string, std::list<RoundedCall>, std::less<>> calls_;  ///< the same, with round_up
   /// For graphs called with named inputs: their names in order.
   std::map<std::string, std::vector<std::string>, std::less<>> input_names_;

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "frontend/session.h"
+#include "frontend/session_compiled.h"
 #include "ir/spelling.h"
 #include "ir/utf8.h"
 #include "runtime/files/safetensors.h"
@@ -140,7 +140,7 @@ SavedStates SavedStates::read(const std::map<std::string, std::string>& metadata
 }
 
 void Session::save(const std::string& path, Saving saving) {
-  const OneThread::Inside here = inside();
+  const Call here(*this);
   const bool everything = saving == Saving::everything;
   Safetensors content;
   SavedStates says{.everything = everything, .by_graphs = {}, .traced = model_.traced_graphs()};
@@ -197,7 +197,7 @@ void Session::take(AwaitedState found, const std::string& name) {
 }
 
 LoadReport Session::load(const std::string& path, Loading loading) {
-  const OneThread::Inside here = inside();
+  const Call here(*this);
   Safetensors content = read_safetensors(path);
   SavedStates says = SavedStates::read(content.metadata, path);
   const LoadReport report = compared(model_, content, says);

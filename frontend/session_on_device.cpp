@@ -22,13 +22,13 @@ void check_for_device(const SessionOptions& options) {
 
 DeviceOutputs Session::run_on_device(std::string_view graph, const std::vector<Data>& inputs,
                                      DeviceStream stream) {
-  const OneThread::Inside here = inside();
+  const Call here(*this);
   return run_on_device_here(graph, inputs, stream);
 }
 
 DeviceOutputs Session::run_named_on_device(std::string_view graph, const NamedData& inputs,
                                            DeviceStream stream) {
-  const OneThread::Inside here = inside();
+  const Call here(*this);
   return run_on_device_here(graph, ordered(graph, inputs), stream);
 }
 
@@ -42,7 +42,8 @@ DeviceOutputs Session::run_on_device_here(std::string_view graph, const std::vec
     types.emplace_back(input);
     tensors.push_back(input.any());
   }
-  Compiled& found = compiled(graph, types);
+  const CompiledPtr compiled_graph = compiled(graph, types);
+  Compiled& found = *compiled_graph;
   Executable& executable = *found.executable;
   const Signature& signature = executable.signature();
   executable.check_stream(stream);

@@ -4,7 +4,7 @@
 
 #include "frontend/initial_draw.h"
 #include "frontend/initializers.h"
-#include "frontend/session.h"
+#include "frontend/session_compiled.h"
 #include "ir/denormals.h"
 #include "ir/evaluate.h"
 #include "runtime/clock.h"
@@ -92,12 +92,12 @@ void Session::check_type(const StateCell& cell, const Literal& value) const {
 }
 
 Literal Session::state(std::string_view name) {
-  const OneThread::Inside here = inside();
+  const Call here(*this);
   return stored(name).home().copy();
 }
 
 void Session::set_state(std::string_view name, const Data& value) {
-  const OneThread::Inside here = inside();
+  const Call here(*this);
   const StateCell& cell = declared(name);
   const Literal given = value.tensor().literal();
   const bool fits = value.fits(cell.type.dtype) && given.shape() == cell.type.shape;
@@ -145,7 +145,7 @@ Literal Session::drawn(const StateCell& cell) const {
 }
 
 void Session::reset(std::string_view name) {
-  const OneThread::Inside here = inside();
+  const Call here(*this);
   const StateCell& cell = declared(name);
   put(cell, draw(cell));
 }

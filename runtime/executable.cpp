@@ -133,6 +133,25 @@ void Executable::run_on_device(std::span<const AnyTensor> inputs,
   execute_on_device(inputs, states, outputs, stream);
 }
 
+void Executable::bring(std::span<const Tensor> inputs) {
+  if (device() < 0) throw on_host(signature_.graph);
+  check_arguments(signature_.graph, "input", signature_.inputs, inputs);
+  execute_bring(inputs);
+}
+
+void Executable::launch(std::span<StoredState* const> states) {
+  if (device() < 0) throw on_host(signature_.graph);
+  check_arguments(signature_.graph, "state", signature_.states, states);
+  const NewVersions after(signature_.states, states);
+  execute_launch(states);
+}
+
+void Executable::finish(std::span<Tensor> outputs) {
+  if (device() < 0) throw on_host(signature_.graph);
+  check_arguments(signature_.graph, "output", signature_.outputs, outputs);
+  execute_finish(outputs);
+}
+
 void Executable::check_stream(DeviceStream stream) const {
   if (device() < 0) throw on_host(signature_.graph);
   if (!is_captured(stream)) return;

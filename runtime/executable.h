@@ -103,6 +103,14 @@ class Executable {
   void check_stream(DeviceStream stream) const;
   /// Waits for the work of run_on_device(), and throws what went wrong.
   virtual void synchronize() {}
+  /// run() in three parts, with a GPU, so that the host brings the inputs of a run there while the
+  /// GPU works on the run before. bring() copies inputs, which may change when it returns; a second
+  /// bring() replaces them. launch() begins a run on them, and returns. finish() waits for it,
+  /// writes `outputs`, and throws what went wrong. Between launch() and finish() there is no other
+  /// call than bring(). Each throws ErrorKind::input as run() does, and without device().
+  void bring(std::span<const Tensor> inputs);
+  void launch(std::span<StoredState* const> states);
+  void finish(std::span<Tensor> outputs);
   /// Memory for a result of run_on_device(), not initialised.
   virtual DeviceTensor new_device_tensor(const Type& type) const;
 
@@ -146,6 +154,11 @@ class Executable {
   /// device().
   virtual void execute_on_device(std::span<const AnyTensor>, std::span<StoredState* const>,
                                  std::span<const DeviceTensor>, DeviceStream) {}
+  /// The implementations of bring(), launch() and finish(), called with arguments of the
+  /// signature's types.
+  virtual void execute_bring(std::span<const Tensor>) {}
+  virtual void execute_launch(std::span<StoredState* const>) {}
+  virtual void execute_finish(std::span<Tensor>) {}
   /// The implementation of prepare(): nothing if a run uses only its own memory.
   virtual void prepare_states(std::span<StoredState* const>) {}
   void set_enqueue_s(double seconds) { enqueue_s_ = seconds; }

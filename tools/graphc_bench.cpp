@@ -49,23 +49,23 @@ std::vector<CompileOptions> ways_of(const Options& options) {
 
 /// Where inputs and results are, one for each value of --io. Throws ErrorKind::usage for what
 /// cannot be.
-std::vector<bool> places_of(const Options& options) {
-  std::vector<bool> on_device;
+std::vector<Io> places_of(const Options& options) {
+  std::vector<Io> places;
   for (const std::string& place : split_list(options.io, "--io")) {
-    if (place != "host" && place != "device")
-      throw commands::usage_error("--io: wanted host or device: found '{}'", place);
-    on_device.push_back(place == "device");
-    if (!on_device.back()) continue;
+    const Io io = places.emplace_back(io_named(place));
+    if (io == Io::host) continue;
     CompileOptions compile;
     const std::string_view target = core::target(options.target, compile).name;
-    if (target != targets::cuda.name)
-      throw commands::usage_error("--io=device: target '{}' computes in the host's memory", target);
-    if (options.world != nullptr)
+    if (target != targets::cuda.name) {
+      throw commands::usage_error("--io={}: target '{}' computes in the host's memory", place,
+                                  target);
+    }
+    if (options.world != nullptr && io == Io::device)
       throw commands::usage_error("--io=device: ranks share out inputs in the host's memory");
     if (options.profile)
-      throw commands::usage_error("--io=device: --profile runs from the host's memory");
+      throw commands::usage_error("--io={}: --profile runs from the host's memory", place);
   }
-  return on_device;
+  return places;
 }
 
 /// Creates every row first, so that an error in the last one is reported before the first is
@@ -100,13 +100,13 @@ Subjects subjects_of(const Options& options) {
     }
   };
   const std::vector<CompileOptions> ways = ways_of(options);
-  const std::vector<bool> places = places_of(options);
+  const std::vector<Io> places = places_of(options);
   for (const auto& assignments : combinations(options.parameters)) {
     for (const CompileOptions& compile : ways) {
-      for (const bool on_device : places) {
+      for (const Io io : places) {
         const size_t before = subjects.size();
         add(assignments, compile);
-        for (size_t i = before; on_device && i < subjects.size(); ++i) subjects[i]->put_on_device();
+        for (size_t i = before; i < subjects.size(); ++i) subjects[i]->set_io(io);
       }
     }
   }

@@ -117,17 +117,19 @@ TEST(GpuCommands, TheBenchmarkHasRowsWithAndWithoutTheWayOfTheInputs) {
   for (const std::string what : {"f.graph", "lstm-layer hidden=3 steps=2 batch=2"}) {
     const Ran ran = with_mocks(folder, "graphc-bench " + what +
                                            " --repeat=3 --target=cuda --json=rows.json "
-                                           "--io=host,device --compilations=1");
+                                           "--io=host,device,ahead --compilations=1");
     ASSERT_EQ(ran.code, 0) << ran.err;
     EXPECT_THAT(ran.out, HasSubstr("graphc fused io=device "));
     const Json rows = Json::parse(read_file(folder.path() / "rows.json"))["results"];
-    ASSERT_EQ(rows.size(), 2u);
-    EXPECT_EQ(rows[0]["io"], "host");
-    EXPECT_EQ(rows[1]["io"], "device");
-    EXPECT_GT(rows[1]["forward_step_ms"], 0);
+    ASSERT_EQ(rows.size(), 3u);
+    for (size_t i = 0; i < 3; ++i) {
+      EXPECT_EQ(rows[i]["io"], std::vector({"host", "device", "ahead"})[i]);
+      EXPECT_GT(rows[i]["forward_step_ms"], 0);
+    }
   }
-  for (const std::string wrong : {"--target=cuda --io=there", "--target=cpu --io=device",
-                                  "--target=cuda --io=device --profile"}) {
+  for (const std::string wrong :
+       {"--target=cuda --io=there", "--target=cpu --io=device", "--target=cpu --io=ahead",
+        "--target=cuda --io=device --profile"}) {
     const Ran ran = with_mocks(folder, "graphc-bench f.graph " + wrong);
     EXPECT_EQ(ran.code, 2) << wrong;
     EXPECT_THAT(ran.err, HasSubstr("error: --io")) << wrong;

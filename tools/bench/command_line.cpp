@@ -53,9 +53,11 @@ void add_options(CLI::App& app, Options& options) {
   commands::add_compile_options(
       app, options.compile, options.given,
       {"threads", "remat", "recurrence", "memory", "placement", "products", "cpu"});
-  app.add_option("--io", options.io,
-                 "where inputs and results are, separated by commas: host, or device, the GPU's "
-                 "memory: then a time has no copies from and to the host")
+  app.add_option(
+         "--io", options.io,
+         "where inputs and results are, separated by commas: host; ahead, the host with the "
+         "inputs of the next call copied while the GPU works on this one; or device, the "
+         "GPU's memory: then a time has no copies from and to the host")
       ->capture_default_str();
   options.repeat = app.add_option("--repeat", options.settings.repeat,
                                   "timed calls of each kind; a row stops after 20 seconds")

@@ -49,6 +49,7 @@ class FileSubject : public Subject {
 
   void forget() override {
     executable_.reset();
+    is_brought_ = false;
     states_.clear();
     stored_.clear();
     outputs_.clear();
@@ -66,22 +67,28 @@ class FileSubject : public Subject {
       states_.push_back(&stored_.emplace_back(Tensor(state.copy())));
     for (const Argument& output : executable_->signature().outputs) {
       outputs_.emplace_back(output.type);
-      if (configuration().on_device)
+      if (configuration().io == Io::device)
         outputs_there_.push_back(executable_->new_device_tensor(output.type));
     }
     report.lap(&CompileReport::allocate_s);
     return report;
   }
 
-  std::vector<AnyTensor> run(Call, const std::vector<AnyTensor>& inputs) override {
-    if (configuration().on_device) {
+  std::vector<AnyTensor> run(Call, const std::vector<AnyTensor>& inputs,
+                             const std::vector<AnyTensor>* next) override {
+    if (configuration().io == Io::device) {
       executable_->run_on_device(inputs, states_, outputs_there_, 0);
       executable_->synchronize();
       return {outputs_there_.begin(), outputs_there_.end()};
     }
-    std::vector<Tensor> here;
-    for (const AnyTensor& input : inputs) here.push_back(std::get<Tensor>(input));
-    executable_->run(here, states_, outputs_);
+    if (configuration().io == Io::host) {
+      executable_->run(on_host(inputs), states_, outputs_);
+      return {outputs_.begin(), outputs_.end()};
+    }
+    if (!std::exchange(is_brought_, next != nullptr)) executable_->bring(on_host(inputs));
+    executable_->launch(states_);
+    if (next != nullptr) executable_->bring(on_host(*next));
+    executable_->finish(outputs_);
     return {outputs_.begin(), outputs_.end()};
   }
 
@@ -107,6 +114,7 @@ class FileSubject : public Subject {
   std::vector<StoredState*> states_;
   std::vector<Tensor> outputs_;
   std::vector<DeviceTensor> outputs_there_;  ///< the same in the memory of the GPU
+  bool is_brought_ = false;                  ///< whether the next call's inputs are on the GPU
 };
 
 }  // namespace

@@ -19,7 +19,7 @@ Batches random_batches(const Subject& subject, Call call) {
   for (uint64_t seed = 0; seed < kBatches; ++seed) {
     std::vector<AnyTensor>& batch = batches.emplace_back();
     for (const Tensor& input : subject.random_inputs(call, seed)) {
-      if (subject.configuration().on_device) {
+      if (subject.configuration().io == Io::device) {
         batch.emplace_back(copy_to_device(input, 0));
       } else {
         batch.emplace_back(input);
@@ -105,13 +105,14 @@ void check_loss(const Subject& subject, const std::vector<AnyTensor>& results) {
 /// Times individual calls, after one warm-up, until `deadline`; at least one.
 Timed measure_steps(Subject& subject, Call call, const Batches& batches, const Settings& settings,
                     double deadline) {
-  subject.run(call, batches[1]);
+  const auto batch = [&](size_t i) { return &batches[(i + 1) % batches.size()]; };
+  subject.run(call, *batch(0), batch(1));
   std::vector<double> seconds, enqueued;
   while (int64_t(seconds.size()) < settings.repeat &&
          (seconds.empty() || decided(settings, steady_seconds() < deadline))) {
-    const std::vector<AnyTensor>& inputs = batches[(seconds.size() + 2) % batches.size()];
+    const size_t i = seconds.size() + 1;
     const double begun = steady_seconds();
-    const std::vector<AnyTensor> results = subject.run(call, inputs);
+    const std::vector<AnyTensor> results = subject.run(call, *batch(i), batch(i + 1));
     seconds.push_back(steady_seconds() - begun);
     if (const std::optional<double> enqueue_s = subject.enqueue_s()) enqueued.push_back(*enqueue_s);
     if (call == Call::train) check_loss(subject, results);

@@ -163,7 +163,8 @@ std::string way_of(const Configuration& configuration) {
   return compile.variant + (compile.unroll == "auto" ? "" : " unroll=" + compile.unroll) +
          (compile.remat == "auto" ? "" : " remat=" + compile.remat) +
          (compile.recurrence == "auto" ? "" : " recurrence=" + compile.recurrence) +
-         (configuration.on_device ? " io=device" : "") + ranks;
+         (configuration.io == Io::host ? "" : fmt::format(" io={}", name_of(configuration.io))) +
+         ranks;
 }
 
 Json to_json(const Configuration& configuration) {
@@ -179,7 +180,7 @@ Json to_json(const Configuration& configuration) {
             {"target", configuration.target},
             {"precision", name_of(compile.precision)},
             {"threads", compile.threads},
-            {"io", configuration.on_device ? "device" : "host"}};
+            {"io", name_of(configuration.io)}};
   if (configuration.ranks) json["ranks"] = configuration.ranks->count();
   if (configuration.ranks) json["gradients"] = to_string(compile.ranks.gradients);
   return json;

@@ -23,6 +23,13 @@ namespace graphc::core::bench {
 /// The kinds of call: a training step with its update, and the graph without gradients.
 enum class Call { train, forward };
 
+/// Where a call's inputs and results are: in the host's memory; there, with the inputs of the next
+/// call brought to the GPU while it works on this one; or in the memory of the GPU.
+enum class Io : uint8_t { host, ahead, device };
+/// As in --io. Throws ErrorKind::usage for another word.
+Io io_named(const std::string& name);
+std::string_view name_of(Io io);
+
 /// One row: what is compiled, and how.
 struct Configuration {
   std::string workload;                                         ///< a model or a file
@@ -31,7 +38,7 @@ struct Configuration {
   std::string target;
   CompileOptions compile;
   std::shared_ptr<Ranks> ranks = nullptr;  ///< of a model; null: one rank
-  bool on_device = false;  ///< whether a call's inputs and results are in the memory of the GPU
+  Io io = Io::host;
 };
 
 class Subject {
@@ -42,8 +49,7 @@ class Subject {
   Subject& operator=(const Subject&) = delete;
 
   const Configuration& configuration() const { return configuration_; }
-  /// From now on a call's inputs and results are in the memory of the GPU.
-  void put_on_device() { configuration_.on_device = true; }
+  void set_io(Io io) { configuration_.io = io; }
   virtual bool has(Call call) const = 0;
   /// The nominal work of a call; empty if it is not counted.
   virtual std::optional<Work> work() const = 0;
@@ -55,8 +61,10 @@ class Subject {
   /// Does everything that is missing for an executable with such inputs. The phases in the report
   /// add up to the time it takes.
   virtual CompileReport compile(Call call, const std::vector<AnyTensor>& inputs) = 0;
-  /// One call to its end, with updates of states; compiled before.
-  virtual std::vector<AnyTensor> run(Call call, const std::vector<AnyTensor>& inputs) = 0;
+  /// One call to its end, with updates of states; compiled before. With Io::ahead `next` are the
+  /// inputs of the next call, if there is one, and are brought beside this one.
+  virtual std::vector<AnyTensor> run(Call call, const std::vector<AnyTensor>& inputs,
+                                     const std::vector<AnyTensor>* next = nullptr) = 0;
   /// Profiles one call, from the host's memory; compiled before. Throws ErrorKind::usage if the
   /// target cannot profile.
   virtual std::vector<KernelTime> profile(Call call, const std::vector<Tensor>& inputs) = 0;
@@ -66,6 +74,9 @@ class Subject {
  private:
   Configuration configuration_;
 };
+
+/// The tensors, all of which are in the host's memory.
+std::vector<Tensor> on_host(const std::vector<AnyTensor>& tensors);
 
 /// A model with single-valued parameters. Throws ErrorKind::usage for an unknown model, parameter,
 /// target or value.

@@ -107,8 +107,8 @@ def rows_of_speed(item):
         note = f"compiled in {number(result['compile_s'])} s"
         if "train_gflops" in result:
             note += f", {number(result['train_gflops'] / 1000)} TFLOP/s"
-        place = "GPU" if result["io"] == "device" else "host"
-        rows.append((f"{item['name']}, inputs on the {place}", ", ".join(figures), note))
+        place = {"device": "on the GPU", "ahead": "brought ahead"}.get(result["io"], "on the host")
+        rows.append((f"{item['name']}, inputs {place}", ", ".join(figures), note))
     return rows
 
 

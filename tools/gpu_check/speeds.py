@@ -38,9 +38,9 @@ def assignments(parameters):
 
 def speed_item(name, model, parameters, variant, precision):
     def work(context, seconds):
-        # Without the way of the inputs, as the peers have it, and of two with it as well: each row
-        # compiles.
-        places = "host,device" if name in ("W1 H512 T30", "W2 small") else "device"
+        # Without the way of the inputs, as the peers have it, and of two with it as well, and with
+        # a way beside the step before: each row compiles.
+        places = "host,ahead,device" if name in ("W1 H512 T30", "W2 small") else "device"
         options = [f"--variant={variant}", f"--precision={precision}", "--target=cuda",
                    f"--io={places}"]
         repeat = ["--repeat=1", "--compilations=1"] if context.dry_run else []

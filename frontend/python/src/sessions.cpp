@@ -161,6 +161,26 @@ void add_runs(nb::class_<Session>& session) {
           "GPU, "
           "the results are graphc.DeviceArrays there.")
       .def(
+          "prepare",
+          [](Session& self, const std::string& graph, nb::args inputs, nb::kwargs named) {
+            const auto prepared = [](const auto& given, auto prepare) {
+              const nb::gil_scoped_release others;
+              return prepare(given.data());
+            };
+            if (nb::len(named) == 0) {
+              return prepared(GivenInputs(inputs),
+                              [&](const auto& data) { return self.prepare(graph, data); });
+            }
+            return prepared(GivenByName(inputs, named),
+                            [&](const auto& data) { return self.prepare_named(graph, data); });
+          },
+          nb::keep_alive<0, 1>(),
+          nb::sig("def prepare(self, graph: str, /, *inputs: object, **named: object) -> "
+                  "PreparedRun"),
+          "A run whose inputs are copied now, to the GPU if the session has one, where it may work "
+          "on a run that was started before. A session keeps the inputs of one run that has not "
+          "started.")
+      .def(
           "compile",
           [](Session& self, const std::string& graph, nb::args inputs) {
             const std::vector<Type> types = types_of(inputs, "compile", python_line());
@@ -212,6 +232,25 @@ constexpr const char* kOptionsDoc =
     "disk_cache: kernels are kept on disk. kept: compiled shapes per graph.\n"
     "trace: a file of events over time for ui.perfetto.dev.\n"
     "announce: is called with each line that the session announces; otherwise on stderr.";
+
+void bind_prepared_run(nb::module_& module) {
+  nb::class_<PreparedRun>(
+      module, "PreparedRun",
+      "A run in parts, by Session.prepare: the inputs of one run go to the GPU while it works on "
+      "another.")
+      .def(
+          "start",
+          [](PreparedRun& self) {
+            const nb::gil_scoped_release others;
+            self.start();
+          },
+          "Begins the run, once the one that was started before has ended, and returns while a "
+          "GPU works on it; without a GPU it computes the run.")
+      .def(
+          "wait", [](PreparedRun& self) { return run_released([&] { return self.wait(); }); },
+          nb::sig("def wait(self) -> typing.Any"),
+          "The results, once the run has ended; begins it if need be. Raises what went wrong.");
+}
 
 void bind_session(nb::module_& module) {
   nb::class_<Session> session(
@@ -329,6 +368,9 @@ int device_of(const Target& on, int device) {
   return device;
 }
 
-void bind_sessions(nb::module_& module) { bind_session(module); }
+void bind_sessions(nb::module_& module) {
+  bind_prepared_run(module);
+  bind_session(module);
+}
 
 }  // namespace graphc::core::python

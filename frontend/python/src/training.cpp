@@ -159,6 +159,10 @@ constexpr const char* kFitDoc =
     "validation,\n"
     "which the session has again at the end. `curve` is a CSV file, `tensorboard` a folder.\n"
     "\n"
+    "With `prefetch` the inputs of a step are asked for, and brought to a GPU, while the step "
+    "before\n"
+    "is computed: before its `after_step` and `stop`.\n"
+    "\n"
     "`after_step(FitStep)` and `after_epoch(FitEpoch)` are called then; `stop()` after each step:\n"
     "True saves everything and ends the training. Ctrl-C raises KeyboardInterrupt between two\n"
     "steps, and the session has the state after the last one. docs/training.md says more.";
@@ -170,7 +174,7 @@ constexpr const char* kFitSignature =
     "validate: collections.abc.Callable[[], float] | None = None, largest: bool = False, "
     "threshold: float = 0, patience: int = 0, checkpoint: str = '', checkpoint_every: int = 0, "
     "best: str = '', curve: str = '', tensorboard: str = '', name: str = 'fit', "
-    "progress: bool = True, "
+    "progress: bool = True, prefetch: bool = False, "
     "after_step: collections.abc.Callable[[FitStep], object] | None = None, "
     "after_epoch: collections.abc.Callable[[FitEpoch], object] | None = None, "
     "stop: collections.abc.Callable[[], bool] | None = None) -> FitReport";
@@ -183,7 +187,8 @@ void bind_fit(nb::module_& module) {
          const std::string& graph, nb::handle order, nb::handle validate, bool largest,
          double threshold, int64_t patience, const Path& checkpoint, int64_t checkpoint_every,
          const Path& best, const Path& curve, const Path& tensorboard, const std::string& name,
-         bool progress, nb::handle after_step, nb::handle after_epoch, nb::handle stop) {
+         bool progress, bool prefetch, nb::handle after_step, nb::handle after_epoch,
+         nb::handle stop) {
         const Where where = python_line();
         FitOptions options{.epochs = epochs,
                            .samples = samples,
@@ -191,6 +196,7 @@ void bind_fit(nb::module_& module) {
                            .inputs = {},
                            .order = {},
                            .graph = graph,
+                           .prefetch = prefetch,
                            .validate = {},
                            .largest = largest,
                            .threshold = threshold,
@@ -217,8 +223,9 @@ void bind_fit(nb::module_& module) {
       nb::arg("threshold") = 0.0, nb::arg("patience") = 0, nb::arg("checkpoint") = "",
       nb::arg("checkpoint_every") = 0, nb::arg("best") = "", nb::arg("curve") = "",
       nb::arg("tensorboard") = "", nb::arg("name") = "fit", nb::arg("progress") = true,
-      nb::arg("after_step") = nb::none(), nb::arg("after_epoch") = nb::none(),
-      nb::arg("stop") = nb::none(), nb::sig(kFitSignature), kFitDoc);
+      nb::arg("prefetch") = false, nb::arg("after_step") = nb::none(),
+      nb::arg("after_epoch") = nb::none(), nb::arg("stop") = nb::none(), nb::sig(kFitSignature),
+      kFitDoc);
   module.def(
       "mean_loss",
       [](Session& session, const std::string& graph, nb::handle batches, nb::handle inputs) {

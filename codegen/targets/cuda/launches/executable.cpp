@@ -43,11 +43,6 @@ unsigned patience_of(const DeviceProperties& properties) {
   return unsigned(std::clamp<int64_t>(clock_khz * 1000 * kPatience_s / kCyclesOfPoll, 1, 1 << 30));
 }
 
-/// With zero bytes the addresses may be null.
-void copy_bytes(std::byte* to, const std::byte* from, int64_t bytes) {
-  if (bytes > 0) std::memcpy(to, from, size_t(bytes));
-}
-
 size_t aligned(size_t bytes) {
   return (bytes + kTransferAlignment - 1) / kTransferAlignment * kTransferAlignment;
 }
@@ -270,7 +265,7 @@ GraphExec GpuExecutable::captured(Copies copies) const {
       stream_->copy_to_device(inputs_.device.address(), inputs_.host.data(), inputs_.bytes,
                               "the inputs");
     // Where nobody waits for a step, a loop that was stuck stays so until somebody hears of it.
-    const bool is_awaited = copies == Copies::all || judges_data();
+    const bool is_awaited = copies != Copies::fault || judges_data();
     if (is_awaited && (judges_data() || !launches_.loops.empty()))
       stream_->fill(fault_address(), 0, sizeof(Fault), "the fault");
     for (size_t i = 0; i < kept_states_.size(); ++i)
@@ -281,7 +276,7 @@ GraphExec GpuExecutable::captured(Copies copies) const {
       chosen ? enqueue(launches_.step[i], *chosen, stream) : launch(launches_.step[i], stream);
     });
     for (const Launch& check : finite_checks_) launch(check, *stream_);
-    const size_t from = copies == Copies::all ? 0 : results_.offsets.back();
+    const size_t from = copies == Copies::fault ? results_.offsets.back() : 0;
     stream_->copy_to_host(static_cast<std::byte*>(results_.host.data()) + from,
                           results_.device.address() + from, results_.bytes - from, "the outputs");
   });
@@ -333,17 +328,20 @@ void GpuExecutable::step(std::span<const Tensor> inputs, std::span<StoredState* 
   const double begun = steady_seconds();
   device_->make_current();
   end_pending();
+  await_inputs();
   has_kept_ = false;
-  for (size_t i = 0; i < inputs.size(); ++i)
-    copy_bytes(inputs_.at(i), inputs[i].address(), inputs[i].type().bytes());
+  for (size_t i = 0; i < inputs.size(); ++i) inputs_.take(i, inputs[i]);
   launch_step(step_, states);
   set_enqueue_s(steady_seconds() - begun);
+  await_step();
+  for (size_t i = 0; i < outputs.size(); ++i) results_.give(i, outputs[i]);
+}
+
+void GpuExecutable::await_step() {
   stream_->synchronize("a step");
   if (ranks_ != nullptr) ranks_->check_failures();
   has_kept_ = checks_finite_;
   throw_fault();
-  for (size_t i = 0; i < outputs.size(); ++i)
-    copy_bytes(outputs[i].address(), results_.at(i), outputs[i].type().bytes());
 }
 
 void GpuExecutable::launch_step(const GraphExec& step, std::span<StoredState* const> states) {

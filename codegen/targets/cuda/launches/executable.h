@@ -2,6 +2,7 @@
 // Executes a plan on a GPU.
 #pragma once
 
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -46,6 +47,14 @@ struct Transfer {
 
   CUdeviceptr address(size_t i) const { return device.address() + offsets[i]; }
   std::byte* at(size_t i) const { return static_cast<std::byte*>(host.data()) + offsets[i]; }
+  /// Copy a tensor to pinned memory, and back. With zero bytes the addresses may be null.
+  void take(size_t i, const Tensor& from) const { copy(at(i), from.address(), from); }
+  void give(size_t i, const Tensor& to) const { copy(to.address(), at(i), to); }
+
+ private:
+  static void copy(std::byte* to, const std::byte* from, const Tensor& size) {
+    if (const size_t bytes = size_t(size.type().bytes())) std::memcpy(to, from, bytes);
+  }
 };
 
 /// One arena, a buffer for every state, and the step as one CUDA graph: copies inputs to the
@@ -94,6 +103,15 @@ class GpuExecutable : public Executable {
   void bring_input(size_t i, const AnyTensor& input) const;
   void bring_inputs(std::span<const AnyTensor> inputs);
   bool is_captured(DeviceStream stream) const override;
+  void execute_bring(std::span<const Tensor> inputs) override;
+  void execute_launch(std::span<StoredState* const> states) override;
+  void execute_finish(std::span<Tensor> outputs) override;
+  /// Waits until inputs that were copied to pinned memory are on the device.
+  void await_inputs() const {
+    if (brought_) brought_->synchronize();
+  }
+  /// Waits for the step, and throws what went wrong in it.
+  void await_step();
   /// Brings states and forms to the device, does the step, and leaves the new states there.
   void launch_step(const GraphExec& step, std::span<StoredState* const> states);
   /// Whether a step can find that its data is at fault, so that a caller must hear of it at once.
@@ -110,8 +128,8 @@ class GpuExecutable : public Executable {
   void allocate_transfers();
   DeviceBuffer buffer(int64_t bytes, const std::string& what) const;
   /// What a captured step does besides its launches: copies inputs and outputs from and to pinned
-  /// memory, or only the fault.
-  enum class Copies : uint8_t { all, fault };
+  /// memory, only outputs, or only the fault.
+  enum class Copies : uint8_t { all, outputs, fault };
   GraphExec captured(Copies copies) const;
   void launch(const Launch& launch, const Stream& stream) const;
   void enqueue(const Launch& launch, const ChosenProduct& chosen, const Stream& stream) const;
@@ -165,9 +183,19 @@ class GpuExecutable : public Executable {
   std::unique_ptr<ProductLibrary> products_;
   std::vector<std::optional<ChosenProduct>> chosen_products_;  ///< by launch of the step
   GraphExec step_;
-  GraphExec device_step_;         ///< for run_on_device(), captured at its first call
-  std::optional<Event> brought_;  ///< after the last inputs of run_on_device() from pinned memory
-  bool is_pending_ = false;       ///< whether nobody has waited for the last step
+  GraphExec device_step_;  ///< for run_on_device(), captured at its first call
+  /// Inputs of the next launch(), copied there while a step reads `inputs_`.
+  struct Ahead {
+    Stream copies;
+    DeviceBuffer inputs;
+    Event taken;       ///< after the last launch() has copied `inputs` to `inputs_`
+    GraphExec step{};  ///< captured at the first launch()
+    bool is_filled = false;
+  };
+  std::optional<Ahead> ahead_;
+  /// After the last inputs of run_on_device() or bring() have left pinned memory.
+  std::optional<Event> brought_;
+  bool is_pending_ = false;  ///< whether nobody has waited for the last step
 };
 
 }  // namespace graphc::core::cuda

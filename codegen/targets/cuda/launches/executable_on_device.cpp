@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Steps whose inputs and results are in the memory of the GPU, in the order of a caller's stream.
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "codegen/targets/cuda/launches/executable.h"
@@ -60,7 +59,7 @@ void GpuExecutable::bring_input(size_t i, const AnyTensor& input) const {
   if (const auto* const there = std::get_if<DeviceTensor>(&input))
     return stream_->copy(inputs_.address(i), there->address(), bytes, name);
   // Pinned: the copy to the device is done when the caller's memory may have changed.
-  if (bytes > 0) std::memcpy(inputs_.at(i), std::get<Tensor>(input).address(), bytes);
+  inputs_.take(i, std::get<Tensor>(input));
   stream_->copy_to_device(inputs_.address(i), inputs_.at(i), bytes, name);
 }
 
@@ -68,7 +67,7 @@ void GpuExecutable::bring_inputs(std::span<const AnyTensor> inputs) {
   const bool from_host = std::ranges::any_of(
       inputs, [](const AnyTensor& input) { return std::holds_alternative<Tensor>(input); });
   // Until then the pinned memory belongs to the call before.
-  if (from_host && brought_) brought_->synchronize();
+  if (from_host) await_inputs();
   for (size_t i = 0; i < inputs.size(); ++i) bring_input(i, inputs[i]);
   if (!from_host) return;
   if (!brought_) brought_.emplace(device_, Event::Timing::none);
@@ -113,10 +112,7 @@ void GpuExecutable::execute_on_device(std::span<const AnyTensor> inputs,
     set_enqueue_s(steady_seconds() - begun);
     if (!judges_data() && ranks_ == nullptr) return;
     is_pending_ = false;
-    stream_->synchronize("a step");
-    if (ranks_ != nullptr) ranks_->check_failures();
-    has_kept_ = checks_finite_;
-    throw_fault();
+    await_step();
   });
 }
 
