@@ -28,8 +28,6 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-bool rearranges(const Node& node) { return node.is(ops::transpose) || node.is(ops::reshape); }
-
 /// Rearrangements of the step whose operands change from step to step.
 int rearrangements(const Scan& scan) {
   const std::vector<Varies> varies = variation(scan);
@@ -96,12 +94,20 @@ class AlignedLoop {
     Shape shape = groups_.shape_of(inside);
     if (steps > 0) shape = shape.insert(0, outside.shape()[0]);
     const Ints order = order_of(inside, steps);
-    if (std::ranges::is_sorted(order)) return reshaped(outside, shape);
-    return reshaped(transpose(without_units(outside, steps), order), shape);
+    Shape own = shape;
+    if (groups_.is_repeated(inside)) {
+      for (const int row : groups_.repeats_of(inside)) own = own.with(row + steps, 1);
+    }
+    const Value moved =
+        std::ranges::is_sorted(order) ? outside : transpose(without_units(outside, steps), order);
+    return own == shape ? reshaped(moved, shape) : broadcast_to(reshaped(moved, own), shape);
   }
 
   /// The other way.
   Value as_it_was(Value outside, Value inside, Value wanted, int steps) const {
+    if (groups_.is_repeated(inside)) {
+      for (const int row : groups_.repeats_of(inside)) outside = slice(outside, row + steps, 0, 1);
+    }
     const Ints order = order_of(inside, steps);
     if (std::ranges::is_sorted(order)) return reshaped(outside, wanted.shape());
     Ints back(order.size());

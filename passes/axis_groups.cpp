@@ -12,6 +12,8 @@
 
 namespace graphc::core {
 
+bool rearranges(const Node& node) { return node.is(ops::transpose) || node.is(ops::reshape); }
+
 /// Finds the groups of one loop.
 class AxisAnalysis {
  public:
@@ -28,6 +30,7 @@ class AxisAnalysis {
       pair_equal(scan_.body_carries()[k], scan_.next()[k]);
     if (reason_.empty()) find_rows();
     if (reason_.empty()) find_values_with_rows();
+    if (reason_.empty()) find_repeated();
     if (reason_.empty()) check();
     if (reason_.empty()) return std::move(groups_);
     if (why_not != nullptr) *why_not = reason_;
@@ -56,6 +59,7 @@ class AxisAnalysis {
     is_column_.assign(size_t(axes), false);
     groups_.matrix_.assign(body_.nodes().size(), false);
     groups_.has_rows_.assign(body_.nodes().size(), false);
+    groups_.repeated_.assign(body_.nodes().size(), false);
   }
 
   // --- which axes belong together
@@ -273,6 +277,60 @@ class AxisAnalysis {
     }
   }
 
+  /// Numbers of some groups of rows that an op of the step computes from such numbers, and those
+  /// that it computes them from. A mask that is only read may stay as it is.
+  void find_repeated() {
+    const std::vector<bool> able = repeatable();
+    std::vector<bool>& repeated = groups_.repeated_;
+    for (bool changed = true; changed;) {
+      changed = false;
+      const auto repeat = [&](Value value) {
+        const size_t id = size_t(value.node->id);
+        if (!able[id] || repeated[id]) return;
+        changed = repeated[id] = true;
+      };
+      for (const Node& node : body_.nodes()) {
+        if (is_elementwise(node.op)) repeat(node.result());
+        if (rearranges(node) && repeated[size_t(node.operands[0].node->id)]) repeat(node.result());
+        if (!repeated[size_t(node.id)]) continue;
+        for (const Value operand : node.operands) repeat(operand);
+      }
+      for (size_t k = 0; k < scan_.next().size(); ++k) {
+        repeat(scan_.body_carries()[k]);
+        repeat(scan_.next()[k]);
+      }
+    }
+  }
+
+  /// By node, whether it is one number for some groups of rows, and is computed from such numbers.
+  std::vector<bool> repeatable() const {
+    std::vector<bool> able(body_.nodes().size(), false);
+    for (const Node& node : body_.nodes()) {
+      if (!is_considered(node) || !groups_.has_rows_[size_t(node.id)]) continue;
+      const std::vector<int> places = groups_.places_of(node.result());
+      able[size_t(node.id)] = std::ranges::find(places, int(rows_.size())) == places.end() &&
+                              !groups_.repeats_of(node.result()).empty();
+    }
+    for (bool changed = true; changed;) {
+      changed = false;
+      const auto keep_if = [&](Value value, bool condition) {
+        const size_t id = size_t(value.node->id);
+        changed |= able[id] && !condition;
+        able[id] = able[id] && condition;
+      };
+      for (const Node& node : body_.nodes()) {
+        const bool from_such = std::ranges::all_of(node.operands, [&](Value operand) {
+          return !groups_.has_rows_[size_t(operand.node->id)] || able[size_t(operand.node->id)];
+        });
+        const bool computes = is_elementwise(node.op) || rearranges(node) || node.is(ops::input);
+        keep_if(node.result(), computes && from_such);
+      }
+      for (size_t k = 0; k < scan_.next().size(); ++k)
+        keep_if(scan_.body_carries()[k], able[size_t(scan_.next()[k].node->id)]);
+    }
+    return able;
+  }
+
   void check() {
     for (const Node& node : body_.nodes()) {
       if (!is_considered(node)) continue;
@@ -317,8 +375,18 @@ std::vector<int> AxisGroups::places_of(Value value) const {
   return places;
 }
 
+std::vector<int> AxisGroups::repeats_of(Value value) const {
+  const std::vector<int> places = places_of(value);
+  std::vector<int> rows;
+  for (int row = 0; row < rows_.rank(); ++row) {
+    if (rows_[row] != 1 && std::ranges::find(places, row) == places.end()) rows.push_back(row);
+  }
+  return rows;
+}
+
 Shape AxisGroups::shape_of(Value value) const {
   if (is_matrix(value)) return value.shape();
+  if (is_repeated(value)) return rows_.insert(rows_.rank(), 1);
   const bool rows = has_rows_[size_t(value.node->id)];
   std::vector<int64_t> extents(rows ? size_t(rows_.rank()) + 1 : 0, 1);
   size_t next = 0;

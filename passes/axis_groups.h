@@ -14,6 +14,9 @@ namespace graphc::core {
 /// Whether the node slices, splits or concatenates.
 bool is_cut(const Node& node);
 
+/// Whether the node transposes or reshapes.
+bool rearranges(const Node& node);
+
 /// The axes of a step's values in groups: two axes are in one group if an op pairs their elements,
 /// or if one is a carry's and the other its next value's. A group is *columns* if some op
 /// contracts, cuts or makes it (a product its result's last axis), else *rows*. Axes of extent 1
@@ -32,8 +35,15 @@ class AxisGroups {
   /// Whether the value is a matrix, with its own axes.
   bool is_matrix(Value value) const { return matrix_[size_t(value.node->id)]; }
   /// The shape of a value of the step in the common order: all rows, 1 where it has none of a
-  /// group, and its columns; of what is the same in all rows, its columns alone.
+  /// group, and its columns; of what is the same in all rows, its columns alone. What is_repeated()
+  /// has all rows.
   Shape shape_of(Value value) const;
+  /// Whether the value is one number for some groups of rows, the same in the others, that the
+  /// step computes with or carries: a mask of the batch where each head has a matrix. All rows of a
+  /// kernel are alike, so each computes it for itself.
+  bool is_repeated(Value value) const { return repeated_[size_t(value.node->id)]; }
+  /// The rows over which what is_repeated() is the same.
+  std::vector<int> repeats_of(Value value) const;
   /// Its axes of another extent than 1, numbered without the others, in the common order.
   std::vector<int> order_of(Value value) const;
 
@@ -48,6 +58,7 @@ class AxisGroups {
   Shape rows_;
   std::vector<bool> matrix_;        ///< by node
   std::vector<bool> has_rows_;      ///< by node
+  std::vector<bool> repeated_;      ///< by node
   std::vector<size_t> first_axis_;  ///< by node, of its first result: index into `place_`
   std::vector<int> place_;          ///< by axis
 };

@@ -124,6 +124,43 @@ TEST(Heads, AreGoneThroughOneAfterAnother) {
   EXPECT_EQ(matrix_loops(matrix_plan(cell_with_heads(5), 2))[0]->rows_apart, 0);
 }
 
+/// The same with a mask of the rows of the batch: what the loop reads or carries for it, and `mask`.
+std::string masked_heads(std::string_view inputs, std::string_view with, std::string_view mask,
+                         std::string_view next) {
+  return fmt::format(
+      "graph @heads(%x: f32[9,4,6,10], %h0: f32[4,6,5]{0}) state (%u: f32[6,5,10]) {{ "
+      "%steps = iota {{shape = [9], axis = 0, dtype = i32}} "
+      "%results = scan %x.t in %x, %t in %steps{1} {{ "
+      "%z = add(%x.t, transpose(matmul(transpose(%h) {{permutation = [1,0,2]}}, %w)) "
+      "{{permutation = [1,0,2]}}) "
+      "%f, %g = split(%z) {{axis = 2, parts = 2}} "
+      "%h.1 = add(mul(sigmoid(%f), %h), tanh(%g)) "
+      "%h.2 = select(reshape({2}) {{shape = [4,1,1]}}, %h.1, %h) "
+      "next %h = %h.2{3} emit %h.2 }} "
+      "%du = grad(sum(square(%results)) {{axes = [0,1,2,3]}}, %u) "
+      "return %results, %du }}",
+      inputs, with, mask, next);
+}
+
+TEST(Heads, AreGoneThroughWithMasksOfTheBatch) {
+  const std::string plain = " carry %h = %h0 with %w = %u";
+  for (const std::string& text :
+       {masked_heads(", %m: bool[9,4]", ", %m.t in %m" + plain, "%m.t", ""),
+        masked_heads(", %m: f32[9,4,1]", ", %m.t in %m" + plain, "greater(%m.t, 0.5)", ""),
+        masked_heads(", %n: i32[4]", plain + ", %l = %n", "less(%t, %l)", ""),
+        masked_heads(", %n: i32[4]", " carry %h = %h0, %l = %n with %w = %u", "greater(%l, 0)",
+                     ", %l = sub(%l, 1)")}) {
+    std::string whole = text;
+    if (text.find("%l = sub") != std::string::npos)
+      whole.replace(whole.find("%results ="), 10, "%results, %h.e, %l.e =");
+    else
+      whole.replace(whole.find("%results ="), 10, "%results, %h.e =");
+    const Plan plan = matrix_plan(whole, 2);
+    expect_rows_apart(plan, 2, 6);
+    for (const LoopCall* loop : matrix_loops(plan)) EXPECT_LE(loop->body.size(), 3u) << print(plan);
+  }
+}
+
 TEST(Heads, LieSideBySideInARow) {
   // Nothing is copied: the product over all steps reads h and the derivatives of gates as they lie,
   // and y and dx are written as the user has them.

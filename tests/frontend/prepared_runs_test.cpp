@@ -15,10 +15,10 @@ using ::testing::Not;
 
 struct PreparedCounter {
   Model model{"counter"};
-  State total = model.buffer("total", {2}, zeros());
 
   PreparedCounter() {
-    model.graph("add", [this](Inputs& in) {
+    model.graph("add", [](Inputs& in) {
+      State total = in.state("total", {2});
       const Value x = in("x", f32, {"batch", 2});
       total = total + sum(x, 0);
       return Results{{"total", Value(total)}, {"x", x * 2}};

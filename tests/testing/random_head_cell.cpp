@@ -21,7 +21,7 @@ class RandomHeadCell {
     gates_ = draw(1, 4);
     heads_first_ = chance(4);
     reverse_ = chance(3);
-    masked_ = chance(2);
+    if (chance(2)) mask_ = Mask(draw(1, 3));
   }
 
   CellLoop loop() {
@@ -39,17 +39,23 @@ class RandomHeadCell {
   GraphPtr make_body() {
     auto body = std::make_unique<Graph>("cell");
     const Value x = body->input(vector(gates_ * units_), "k");
-    Value mask;
-    if (masked_) {
-      const Shape of_mask = chance(2) ? Shape{batch_} : Shape{batch_, 1};
-      mask = body->input({DType::boolean, of_mask}, "mask");
-    }
+    const Shape of_mask = chance(2) ? Shape{batch_} : Shape{batch_, 1};
+    Value mask, step, left;
+    if (mask_ == Mask::stream) mask = body->input({DType::boolean, of_mask}, "mask");
+    if (mask_ == Mask::lengths) step = body->input({DType::i32, {}}, "t");
     streams_ = body->inputs().size();
     const bool has_number = chance(3), has_memory = chance(2);
     Values states{body->input(vector(units_), "h")};
     if (has_memory) states.push_back(body->input(vector(units_), "c"));
     if (has_number) states.push_back(body->input({DType::f32, rows()}, "m"));
     carries_ = states.size();
+    if (mask_ == Mask::counted) {
+      left = body->input({DType::f32, of_mask}, "left");
+      ++carries_;
+      mask = greater(left, -0.3);
+    } else if (mask_ == Mask::lengths) {
+      mask = less(step, body->input({DType::i32, of_mask}, "lengths"));
+    }
 
     Value z = x + of_heads(*body, states[0], gates_ * units_, "u");
     if (has_memory && chance(2)) z = z + of_heads(*body, tanh(states[1]), gates_ * units_, "v");
@@ -70,6 +76,7 @@ class RandomHeadCell {
       const Value most = max(next, std::vector<int64_t>{2}) * 0.5 + states.back() * 0.5;
       results.push_back(held(most, states.back(), mask));
     }
+    if (left) results.push_back(left - 0.25);
     results.push_back(has_number ? next * reshape(states.back(), rows().insert(2, 1)) : next);
     body->set_results(results);
     return freeze(std::move(body));
@@ -97,7 +104,9 @@ class RandomHeadCell {
   std::mt19937 random_;
   int64_t steps_ = 0, batch_ = 0, heads_ = 0, units_ = 0, gates_ = 0;
   size_t streams_ = 0, carries_ = 0;
-  bool heads_first_ = false, reverse_ = false, masked_ = false;
+  bool heads_first_ = false, reverse_ = false;
+  /// What holds states: nothing, a stream, lengths, or what is left of a carried number.
+  enum class Mask : uint8_t { none, stream, lengths, counted } mask_ = Mask::none;
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the inputs of benchmarks are.
 #include "tools/bench/subject.h"
-#include "tools/commands/words.h"
+#include "tools/commands/commands.h"
 
 namespace graphc::core::bench {
 

@@ -130,7 +130,9 @@ TEST_F(AheadOnDevice, SessionsGiveTheNumbersOfRunsInAnyOrder) {
     runs.push_back(next);
     runs.back().start();
     next = there.prepare("train", words_of(step + 1));
-    if (step == 2) EXPECT_EQ(runs[0].wait()["rows"].to_vector(), wanted[0]);
+    if (step == 2) {
+      EXPECT_EQ(runs[0].wait()["rows"].to_vector(), wanted[0]);
+    }
   }
   // A call that is not prepared waits for the run that has started.
   const double sum = there("sum").scalar();
