@@ -124,7 +124,8 @@ TEST(Heads, AreGoneThroughOneAfterAnother) {
   EXPECT_EQ(matrix_loops(matrix_plan(cell_with_heads(5), 2))[0]->rows_apart, 0);
 }
 
-/// The same with a mask of the rows of the batch: what the loop reads or carries for it, and `mask`.
+/// The same with a mask of the rows of the batch: what the loop reads or carries for it, and
+/// `mask`.
 std::string masked_heads(std::string_view inputs, std::string_view with, std::string_view mask,
                          std::string_view next) {
   return fmt::format(
