@@ -34,6 +34,47 @@ def long_model(steps):
     return model
 
 
+class Parts(unittest.TestCase):
+    def setUp(self):
+        model = graphc.Model("sums")
+        total = model.state("total", (2,))
+
+        @model.graph("add")
+        def add(inputs):
+            x = inputs("x", f32, ["batch", 2])
+            total.value = total + graphc.sum(x, 0)
+            return {"total": total.value, "twice": x * 2}
+
+        self.session = graphc.Session(model)
+
+    def test_a_run_has_the_inputs_of_its_preparation(self):
+        x = np.array([[1, 2]], "f4")
+        run = self.session.prepare("add", x)
+        x[:] = 100
+        self.assertEqual(self.session.state("total").tolist(), [0, 0])
+        self.session("add", [[10, 20]])
+        run.start()
+        total, twice = run.wait()
+        self.assertEqual((total.tolist(), twice.tolist()), ([11, 22], [[2, 4]]))
+        self.assertEqual(self.session.prepare("add", x=[[0, 1]]).wait()["total"].tolist(), [11, 23])
+
+    def test_it_keeps_its_session(self):
+        run = self.session.prepare("add", [[1, 2]])
+        del self.session
+        self.assertEqual(run.wait()["total"].tolist(), [1, 2])
+        self.assertEqual(run.wait()["total"].tolist(), [1, 2])
+
+    def test_errors(self):
+        first, second = (self.session.prepare("add", [[1, 2]]) for _ in range(2))
+        with self.assertRaisesRegex(graphc.InputError, "another run has been prepared"):
+            first.start()
+        second.start()
+        with self.assertRaisesRegex(graphc.InputError, "has started before"):
+            second.start()
+        with self.assertRaisesRegex(graphc.InputError, "batch,2"):
+            self.session.prepare("add", [1, 2])
+
+
 class Threads(unittest.TestCase):
     def test_the_interpreter_runs_while_compiled_code_runs(self):
         session = graphc.Session(long_model(1_000_000), threads=1)

@@ -110,6 +110,26 @@ class Fit(InFolder):
         for a, b in (("whole.csv", "parts.csv"), ("whole.safetensors", "parts.safetensors")):
             self.assertEqual(pathlib.Path(a).read_bytes(), pathlib.Path(b).read_bytes())
 
+    def test_inputs_are_asked_for_ahead(self):
+        sessions, calls = [line(), line()], []
+
+        def inputs(samples):
+            calls.append("inputs")
+            if len(calls) == 12:
+                raise LookupError("no more samples")
+            return inputs_of(samples)
+
+        for session, prefetch in zip(sessions, (False, True)):
+            calls.clear()
+            with self.assertRaisesRegex(LookupError, "no more samples"):
+                graphc.fit(session, inputs, samples=48, batch=8, epochs=3, progress=False,
+                           prefetch=prefetch, after_step=lambda step: calls.append(step.step))
+            self.assertEqual(calls[:4], ["inputs", "inputs", 1, "inputs"] if prefetch else
+                             ["inputs", 1, "inputs", 2])
+        self.assertEqual(self.fit(sessions[0], epochs=3).steps, 18)
+        self.assertEqual(self.fit(sessions[1], epochs=3, prefetch=True).steps, 18)
+        self.assertTrue((sessions[0].state("layer.w") == sessions[1].state("layer.w")).all())
+
     def test_patience(self):
         session = line()
         measured = iter([3, 2, 5, 4, 4.5, 0, 0])
