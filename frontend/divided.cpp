@@ -9,6 +9,7 @@
 
 #include "frontend/model_file.h"
 #include "frontend/remarks.h"
+#include "frontend/session_compiled.h"
 #include "ir/text.h"
 #include "passes/passes.h"
 #include "passes/region.h"
@@ -79,7 +80,7 @@ uint64_t checksum_of(const std::string& graphs, const Session& session) {
 Divided::Divided(Session& session, const std::string& graph, const std::vector<Type>& inputs,
                  const std::vector<std::string>& parameters, size_t results, size_t late)
     : session_(session), session_lives_(session.alive()) {
-  const OneThread::Inside here = session.inside();
+  const Session::Call here(session);
   session.check_not_traced(graph);
   const TracedGraph traced = session.model().trace(graph, inputs);
   check_counts(*traced.graph, results, late);
@@ -142,7 +143,7 @@ Outputs Divided::run(Part& part, const std::vector<Data>& inputs) {
   std::vector<Type> types;
   for (const Data& input : inputs) types.push_back(input.type());
   check(part, types);
-  const OneThread::Inside here = session_.inside();
+  const Session::Call here(session_);
   std::vector<Tensor> tensors;
   for (const Data& input : inputs) tensors.push_back(input.tensor());
   std::vector<Tensor>& outputs = part.outputs.next();
@@ -156,7 +157,7 @@ void Divided::run_into(Part& part, const std::vector<Tensor>& inputs, std::span<
   std::vector<Type> types;
   for (const Tensor& input : inputs) types.push_back(input.type());
   check(part, types);
-  const OneThread::Inside here = session_.inside();
+  const Session::Call here(session_);
   part.executable->run(arguments_of(part.executable->signature(), part.rules, inputs), part.states,
                        results);
 }
@@ -166,7 +167,7 @@ void Divided::run_on_device(Part& part, const std::vector<AnyTensor>& inputs,
   std::vector<Type> types;
   for (const AnyTensor& input : inputs) types.push_back(type_of(input));
   check(part, types);
-  const OneThread::Inside here = session_.inside();
+  const Session::Call here(session_);
   part.executable->check_stream(stream);
   const Signature& signature = part.executable->signature();
   part.executable->run_on_device(arguments_on_device(signature, part.rules, inputs, stream),

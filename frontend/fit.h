@@ -58,7 +58,8 @@ struct FitOptions {
   std::string graph = "train";
   /// Asks for the inputs of the next step of an epoch, and brings them to the GPU, while this step
   /// is computed (Session::prepare()): `inputs` is then called before `after_step` and `stop` of
-  /// the step before. What `inputs` reads of the session is what that step leaves.
+  /// the step before. What `inputs` reads of the session is what that step leaves. The one
+  /// prepared run of the session is this training's.
   bool prefetch = false;
 
   // --- validation ---

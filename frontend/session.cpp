@@ -62,7 +62,7 @@ Session::Session(Model& model, SessionOptions options)
 
 Session::~Session() {
   // Handles of runs may outlive the session, what is compiled may not.
-  for (const auto& run : {prepared_, started_}) {
+  for (const auto& run : {prepared_.lock(), started_}) {
     if (run) run->end();
   }
 }

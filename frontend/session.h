@@ -144,7 +144,8 @@ class PreparedRun {
   void start();
   /// The results, once the run has ended; begins it if need be. Throws what went wrong in it, as
   /// often as it is called.
-  const Outputs& wait();
+  const Outputs& wait() &;
+  Outputs wait() && { return wait(); }
 
  private:
   std::shared_ptr<Parts> parts_;
@@ -355,9 +356,9 @@ class Session {
   std::shared_ptr<std::set<std::string>> claimed_ = std::make_shared<std::set<std::string>>();
   mutable OneThread thread_;
   std::optional<double> enqueue_s_;
-  bool profiling_ = false;                        ///< whether profile_run() is measuring
-  std::shared_ptr<PreparedRun::Parts> prepared_;  ///< whose inputs are kept
-  std::shared_ptr<PreparedRun::Parts> started_;   ///< on the GPU, where it may not have ended
+  bool profiling_ = false;                       ///< whether profile_run() is measuring
+  std::weak_ptr<PreparedRun::Parts> prepared_;   ///< whose inputs are kept; its handles own it
+  std::shared_ptr<PreparedRun::Parts> started_;  ///< on the GPU, where it may not have ended
   /// The most recently used first.
   std::map<std::string, std::list<CompiledPtr>, std::less<>> graphs_;
   std::map<std::string, std::list<RoundedCall>, std::less<>> calls_;  ///< the same, with round_up

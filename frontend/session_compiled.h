@@ -74,8 +74,8 @@ struct PreparedRun::Parts {
   std::exception_ptr error;
 
   /// The run needs nothing of the session any more.
-  void end() {
-    at = At::ended;
+  void end(At now = At::ended) {
+    at = now;
     run = {};
     found.clear();
   }

@@ -23,7 +23,7 @@ Session& session_of(const std::shared_ptr<Parts>& run) {
 
 void PreparedRun::start() { session_of(parts_).start(parts_); }
 
-const Outputs& PreparedRun::wait() {
+const Outputs& PreparedRun::wait() & {
   if (parts_ == nullptr || (!parts_->outputs && !parts_->error)) session_of(parts_).wait(parts_);
   if (parts_->error) std::rethrow_exception(parts_->error);
   return *parts_->outputs;
@@ -46,6 +46,8 @@ PreparedRun Session::prepare_here(std::string_view graph, const std::vector<Data
   run->graph = graph;
   run->run = arranged(graph, inputs);
   Executable& executable = *run->run.graph->executable;
+  if (const auto before = prepared_.lock()) before->end(Parts::At::replaced);
+  prepared_.reset();
   if (executable.device() >= 0 && !options_.check_finite) {
     executable.bring(run->run.inputs);
     run->run.inputs.clear();
@@ -53,7 +55,6 @@ PreparedRun Session::prepare_here(std::string_view graph, const std::vector<Data
     // `inputs` holds them too, so this copies what the caller could change.
     for (Tensor& input : run->run.inputs) input.make_unique();
   }
-  if (prepared_) prepared_->at = Parts::At::replaced;
   prepared_ = run;
   return PreparedRun(run);
 }
@@ -70,7 +71,7 @@ void Session::start(const std::shared_ptr<Parts>& run) {
   if (run->at != Parts::At::prepared)
     throw input_error({}, "graph '{}': this prepared run has started before", run->graph);
   end_started();
-  prepared_ = nullptr;
+  prepared_.reset();
   run->at = Parts::At::started;
   Compiled& graph = *run->run.graph;
   try {

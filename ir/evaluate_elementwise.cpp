@@ -32,8 +32,12 @@ void compute(ScalarOp op, const double* a, const double* b, double* y, int64_t n
       return map(a, y, n, [](double v) { return std::fabs(v); });
     case ScalarOp::exp:
       return map(a, y, n, [](double v) { return std::exp(v); });
+    case ScalarOp::expm1:
+      return map(a, y, n, [](double v) { return std::expm1(v); });
     case ScalarOp::log:
       return map(a, y, n, [](double v) { return std::log(v); });
+    case ScalarOp::log1p:
+      return map(a, y, n, [](double v) { return std::log1p(v); });
     case ScalarOp::sqrt:
       return map(a, y, n, [](double v) { return std::sqrt(v); });
     case ScalarOp::tanh:

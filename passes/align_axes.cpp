@@ -21,6 +21,7 @@
 #include "passes/axis_groups.h"
 #include "passes/passes.h"
 #include "passes/region.h"
+#include "passes/repeated_numbers.h"
 #include "passes/variation.h"
 
 namespace graphc::core {

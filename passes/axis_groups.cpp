@@ -9,10 +9,9 @@
 #include "ir/op.h"
 #include "ir/rewrite.h"
 #include "passes/kernels/row_model.h"
+#include "passes/repeated_numbers.h"
 
 namespace graphc::core {
-
-bool rearranges(const Node& node) { return node.is(ops::transpose) || node.is(ops::reshape); }
 
 /// Finds the groups of one loop.
 class AxisAnalysis {
@@ -277,58 +276,16 @@ class AxisAnalysis {
     }
   }
 
-  /// Numbers of some groups of rows that an op of the step computes from such numbers, and those
-  /// that it computes them from. A mask that is only read may stay as it is.
   void find_repeated() {
-    const std::vector<bool> able = repeatable();
-    std::vector<bool>& repeated = groups_.repeated_;
-    for (bool changed = true; changed;) {
-      changed = false;
-      const auto repeat = [&](Value value) {
-        const size_t id = size_t(value.node->id);
-        if (!able[id] || repeated[id]) return;
-        changed = repeated[id] = true;
-      };
-      for (const Node& node : body_.nodes()) {
-        if (is_elementwise(node.op)) repeat(node.result());
-        if (rearranges(node) && repeated[size_t(node.operands[0].node->id)]) repeat(node.result());
-        if (!repeated[size_t(node.id)]) continue;
-        for (const Value operand : node.operands) repeat(operand);
-      }
-      for (size_t k = 0; k < scan_.next().size(); ++k) {
-        repeat(scan_.body_carries()[k]);
-        repeat(scan_.next()[k]);
-      }
-    }
-  }
-
-  /// By node, whether it is one number for some groups of rows, and is computed from such numbers.
-  std::vector<bool> repeatable() const {
-    std::vector<bool> able(body_.nodes().size(), false);
+    const std::vector<bool> none(body_.nodes().size(), false);
+    StepRows rows{groups_.has_rows_, none, none};
     for (const Node& node : body_.nodes()) {
       if (!is_considered(node) || !groups_.has_rows_[size_t(node.id)]) continue;
       const std::vector<int> places = groups_.places_of(node.result());
-      able[size_t(node.id)] = std::ranges::find(places, int(rows_.size())) == places.end() &&
-                              !groups_.repeats_of(node.result()).empty();
+      rows.are_fewer[size_t(node.id)] = !groups_.repeats_of(node.result()).empty();
+      rows.are_one[size_t(node.id)] = std::ranges::find(places, int(rows_.size())) == places.end();
     }
-    for (bool changed = true; changed;) {
-      changed = false;
-      const auto keep_if = [&](Value value, bool condition) {
-        const size_t id = size_t(value.node->id);
-        changed |= able[id] && !condition;
-        able[id] = able[id] && condition;
-      };
-      for (const Node& node : body_.nodes()) {
-        const bool from_such = std::ranges::all_of(node.operands, [&](Value operand) {
-          return !groups_.has_rows_[size_t(operand.node->id)] || able[size_t(operand.node->id)];
-        });
-        const bool computes = is_elementwise(node.op) || rearranges(node) || node.is(ops::input);
-        keep_if(node.result(), computes && from_such);
-      }
-      for (size_t k = 0; k < scan_.next().size(); ++k)
-        keep_if(scan_.body_carries()[k], able[size_t(scan_.next()[k].node->id)]);
-    }
-    return able;
+    groups_.repeated_ = repeated_numbers(scan_, rows);
   }
 
   void check() {

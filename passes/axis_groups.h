@@ -14,9 +14,6 @@ namespace graphc::core {
 /// Whether the node slices, splits or concatenates.
 bool is_cut(const Node& node);
 
-/// Whether the node transposes or reshapes.
-bool rearranges(const Node& node);
-
 /// The axes of a step's values in groups: two axes are in one group if an op pairs their elements,
 /// or if one is a carry's and the other its next value's. A group is *columns* if some op
 /// contracts, cuts or makes it (a product its result's last axis), else *rows*. Axes of extent 1

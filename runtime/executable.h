@@ -107,7 +107,8 @@ class Executable {
   /// GPU works on the run before. bring() copies inputs, which may change when it returns; a second
   /// bring() replaces them. launch() begins a run on them, and returns. finish() waits for it,
   /// writes `outputs`, and throws what went wrong. Between launch() and finish() there is no other
-  /// call than bring(). Each throws ErrorKind::input as run() does, and without device().
+  /// call than bring(). Each throws ErrorKind::input as run() does, without device(), and
+  /// where the part before it is missing.
   void bring(std::span<const Tensor> inputs);
   void launch(std::span<StoredState* const> states);
   void finish(std::span<Tensor> outputs);

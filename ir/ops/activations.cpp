@@ -18,23 +18,6 @@ Scalar unary(ScalarOp op, Scalar x) { return emit(op, x.dtype(), x); }
 Scalar is_less(Scalar a, Scalar b) { return emit(ScalarOp::less, DType::boolean, a, b); }
 Scalar is_equal(Scalar a, Scalar b) { return emit(ScalarOp::equal, DType::boolean, a, b); }
 
-/// log(1 + x) with Kahan's trick: dividing by the rounded u cancels the rounding error of 1 + x.
-Scalar log_of_1_plus(Scalar x) {
-  const Scalar u = x + 1;
-  const Scalar near = unary(ScalarOp::log, u) * (x / (u - 1));
-  const Scalar infinite = is_equal(u, x);  // also if 1 is absorbed by x
-  return select(is_equal(u, constant(x, 1)), x, select(infinite, unary(ScalarOp::log, u), near));
-}
-
-/// exp(x) - 1, with the same trick.
-Scalar exp_minus_1(Scalar x) {
-  const Scalar u = unary(ScalarOp::exp, x);
-  const Scalar near = (u - 1) * (x / unary(ScalarOp::log, u));
-  const Scalar far = emit(ScalarOp::logical_or, DType::boolean, is_less(x, constant(x, -1)),
-                          is_less(constant(x, 1), x));
-  return select(is_equal(u, constant(x, 1)), x, select(far, u - 1, near));
-}
-
 bool exceeds(Numeral a, Numeral b) {
   if (a.is_integer() && b.is_integer()) return a.as_integer() > b.as_integer();
   return a.as_double() > b.as_double();
@@ -58,7 +41,8 @@ std::vector<Type> infer_clip(const Node& node) {
 
 Scalar softplus_of(Scalar x) {
   const Scalar positive = emit(ScalarOp::maximum, x.dtype(), x, constant(x, 0));
-  return positive + log_of_1_plus(unary(ScalarOp::exp, -unary(ScalarOp::abs, x)));
+  const Scalar power = unary(ScalarOp::exp, -unary(ScalarOp::abs, x));
+  return positive + unary(ScalarOp::log1p, power);
 }
 
 }  // namespace
@@ -137,7 +121,7 @@ constinit const Op ops::log1p{
     .name = "log1p",
     .doc = "log(1 + x) of each element, accurate near 0; -inf at -1 and NaN below.",
     .infer = infer_floating,
-    .scalar = [](const Node&, Operands x) { return log_of_1_plus(x[0]); },
+    .scalar = [](const Node&, Operands x) { return unary(ScalarOp::log1p, x[0]); },
     .vjp = [](const Node& n, Cotangents dy) -> Values { return {dy[0] / (1 + n.operands[0])}; },
     .samples = unary_samples,
 };
@@ -146,7 +130,7 @@ constinit const Op ops::expm1{
     .name = "expm1",
     .doc = "exp(x) - 1 of each element, accurate near 0.",
     .infer = infer_floating,
-    .scalar = [](const Node&, Operands x) { return exp_minus_1(x[0]); },
+    .scalar = [](const Node&, Operands x) { return unary(ScalarOp::expm1, x[0]); },
     .vjp = [](const Node& n, Cotangents dy) -> Values { return {dy[0] * (n.result() + 1)}; },
     .samples = unary_samples,
 };

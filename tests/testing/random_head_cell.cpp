@@ -43,12 +43,20 @@ class RandomHeadCell {
     Value mask, step, left;
     if (mask_ == Mask::stream) mask = body->input({DType::boolean, of_mask}, "mask");
     if (mask_ == Mask::lengths) step = body->input({DType::i32, {}}, "t");
+    const bool has_plain = chance(3);
+    Value plain;
+    if (has_plain) plain = body->input({DType::f32, {batch_, units_}}, "z");
     streams_ = body->inputs().size();
     const bool has_number = chance(3), has_memory = chance(2);
     Values states{body->input(vector(units_), "h")};
     if (has_memory) states.push_back(body->input(vector(units_), "c"));
     if (has_number) states.push_back(body->input({DType::f32, rows()}, "m"));
     carries_ = states.size();
+    Value plain_state;
+    if (has_plain && chance(2)) {
+      plain_state = body->input({DType::f32, {batch_, units_}}, "p");
+      ++carries_;
+    }
     if (mask_ == Mask::counted) {
       left = body->input({DType::f32, of_mask}, "left");
       ++carries_;
@@ -56,7 +64,6 @@ class RandomHeadCell {
     } else if (mask_ == Mask::lengths) {
       mask = less(step, body->input({DType::i32, of_mask}, "lengths"));
     }
-
     Value z = x + of_heads(*body, states[0], gates_ * units_, "u");
     if (has_memory && chance(2)) z = z + of_heads(*body, tanh(states[1]), gates_ * units_, "v");
     if (chance(3)) {
@@ -69,6 +76,12 @@ class RandomHeadCell {
     Values results;
     if (chance(3)) next = next - sum(next, std::vector<int64_t>{2}, true) * (0.5 / double(units_));
     if (has_memory) next = next + states[1] * 0.3;
+    if (plain) {
+      plain = of_batch(plain, plain_state, mask);
+      next =
+          next +
+          reshape(plain, heads_first_ ? Shape{1, batch_, units_} : Shape{batch_, 1, units_}) * 0.3;
+    }
     results.push_back(held(next, states[0], mask));
     if (has_memory)
       results.push_back(held(sigmoid(gates.back()) * states[1] + next, states[1], mask));
@@ -76,6 +89,7 @@ class RandomHeadCell {
       const Value most = max(next, std::vector<int64_t>{2}) * 0.5 + states.back() * 0.5;
       results.push_back(held(most, states.back(), mask));
     }
+    if (plain_state) results.push_back(plain);
     if (left) results.push_back(left - 0.25);
     results.push_back(has_number ? next * reshape(states.back(), rows().insert(2, 1)) : next);
     body->set_results(results);
@@ -87,6 +101,16 @@ class RandomHeadCell {
     std::vector<int64_t> extents(size_t(state.shape().rank()), 1);
     extents[heads_first_ ? 1 : 0] = batch_;
     return select(reshape(mask, Shape(extents)), next, state);
+  }
+
+  /// What a plain layer beside that with heads computes.
+  Value of_batch(Value z, Value state, Value mask) {
+    const auto held_by_row = [&](Value a, Value b) {
+      return mask ? select(reshape(mask, {batch_, 1}), a, b) : a;
+    };
+    if (state) return held_by_row(tanh(z + state * 0.5), state);
+    const Value total = sum(z, std::vector<int64_t>{1}, true) * (1 / double(units_));
+    return chance(2) ? held_by_row(z, z * 0.5) : z + held_by_row(total, total * 0.25);
   }
 
   /// h times one matrix a head, which a training graph has as an input.

@@ -10,7 +10,8 @@ namespace graphc::core::testing {
 /// units]. A step multiplies states by one matrix a head, possibly others by one matrix for all,
 /// transposes and reshapes for it as einsum() does, cuts gates, may sum along units and carry a
 /// number a row. A mask may hold states: a stream,
-/// or computed from lengths or from a carried number of each row of the batch. Some cells have one
+/// or computed from lengths or from a carried number of each row of the batch. There may be a
+/// layer of the batch, without heads, beside it. Some cells have one
 /// head, or one row. It is the training_graph() of a loop (random_cell.h), whose inputs
 /// random_cell_inputs() draws.
 GraphPtr random_head_cell(unsigned seed);

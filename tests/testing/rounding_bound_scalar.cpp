@@ -34,6 +34,10 @@ Value carried(ScalarOp op, Value a, Value e, Value y) {
       return e;
     case ScalarOp::exp:
       return y * expm1(e);
+    case ScalarOp::expm1:
+      return (y + 1.0) * expm1(e);
+    case ScalarOp::log1p:
+      return select(less(e, a + 1.0), neg(log1p(neg(e / (a + 1.0)))), kInfinite);
     case ScalarOp::log:
       return select(less(e, a), neg(log1p(neg(e / a))), kInfinite);
     case ScalarOp::sqrt:

@@ -148,6 +148,35 @@ void add_states(nb::class_<Session>& session) {
           "Reads the states in a safetensors file: 'strict', 'partial' or 'exact'.");
 }
 
+/// A run, and its results as Python has them: every wait() gives the same arrays.
+struct PythonPreparedRun {
+  PreparedRun run;
+  nb::object results;
+};
+
+void add_prepare(nb::class_<Session>& session) {
+  session.def(
+      "prepare",
+      [](Session& self, const std::string& graph, nb::args inputs, nb::kwargs named) {
+        const auto prepared = [](const auto& given, auto prepare) {
+          const nb::gil_scoped_release others;
+          return PythonPreparedRun{prepare(given.data()), {}};
+        };
+        if (nb::len(named) == 0) {
+          return prepared(GivenInputs(inputs),
+                          [&](const auto& data) { return self.prepare(graph, data); });
+        }
+        return prepared(GivenByName(inputs, named),
+                        [&](const auto& data) { return self.prepare_named(graph, data); });
+      },
+      nb::keep_alive<0, 1>(),
+      nb::sig("def prepare(self, graph: str, /, *inputs: object, **named: object) -> "
+              "PreparedRun"),
+      "A run whose inputs are copied now, to the GPU if the session has one, where it may work "
+      "on a run that was started before. A session keeps the inputs of one run that has not "
+      "started.");
+}
+
 void add_runs(nb::class_<Session>& session) {
   session
       .def(
@@ -160,26 +189,6 @@ void add_runs(nb::class_<Session>& session) {
           "Runs a graph; its inputs by position or by name. If any input is in the memory of a "
           "GPU, "
           "the results are graphc.DeviceArrays there.")
-      .def(
-          "prepare",
-          [](Session& self, const std::string& graph, nb::args inputs, nb::kwargs named) {
-            const auto prepared = [](const auto& given, auto prepare) {
-              const nb::gil_scoped_release others;
-              return prepare(given.data());
-            };
-            if (nb::len(named) == 0) {
-              return prepared(GivenInputs(inputs),
-                              [&](const auto& data) { return self.prepare(graph, data); });
-            }
-            return prepared(GivenByName(inputs, named),
-                            [&](const auto& data) { return self.prepare_named(graph, data); });
-          },
-          nb::keep_alive<0, 1>(),
-          nb::sig("def prepare(self, graph: str, /, *inputs: object, **named: object) -> "
-                  "PreparedRun"),
-          "A run whose inputs are copied now, to the GPU if the session has one, where it may work "
-          "on a run that was started before. A session keeps the inputs of one run that has not "
-          "started.")
       .def(
           "compile",
           [](Session& self, const std::string& graph, nb::args inputs) {
@@ -234,22 +243,28 @@ constexpr const char* kOptionsDoc =
     "announce: is called with each line that the session announces; otherwise on stderr.";
 
 void bind_prepared_run(nb::module_& module) {
-  nb::class_<PreparedRun>(
+  nb::class_<PythonPreparedRun>(
       module, "PreparedRun",
       "A run in parts, by Session.prepare: the inputs of one run go to the GPU while it works on "
       "another.")
       .def(
           "start",
-          [](PreparedRun& self) {
+          [](PythonPreparedRun& self) {
             const nb::gil_scoped_release others;
-            self.start();
+            self.run.start();
           },
           "Begins the run, once the one that was started before has ended, and returns while a "
           "GPU works on it; without a GPU it computes the run.")
       .def(
-          "wait", [](PreparedRun& self) { return run_released([&] { return self.wait(); }); },
+          "wait",
+          [](PythonPreparedRun& self) {
+            if (!self.results)
+              self.results = run_released([&] { return Outputs(self.run.wait()); });
+            return self.results;
+          },
           nb::sig("def wait(self) -> typing.Any"),
-          "The results, once the run has ended; begins it if need be. Raises what went wrong.");
+          "The results, once the run has ended; begins it if need be. Raises what went wrong. "
+          "Called again it gives the same arrays.");
 }
 
 void bind_session(nb::module_& module) {
@@ -306,6 +321,7 @@ void bind_session(nb::module_& module) {
           "announce: collections.abc.Callable[[str], object] | None = None) -> None"),
       kOptionsDoc);
   add_runs(session);
+  add_prepare(session);
   add_states(session);
 }
 

@@ -207,10 +207,7 @@ void bind_fit(nb::module_& module) {
                            .curve = curve,
                            .tensorboard = tensorboard,
                            .name = name,
-                           .progress = progress,
-                           .after_step = {},
-                           .after_epoch = {},
-                           .stop = {}};
+                           .progress = progress};
         FitFunctions functions{
             {inputs, "fit: inputs", where}, order, validate, after_step, after_epoch, stop};
         functions.add_to(options, where);

@@ -62,7 +62,7 @@ class Parts(unittest.TestCase):
         run = self.session.prepare("add", [[1, 2]])
         del self.session
         self.assertEqual(run.wait()["total"].tolist(), [1, 2])
-        self.assertEqual(run.wait()["total"].tolist(), [1, 2])
+        self.assertIs(run.wait()["total"], run.wait()["total"])
 
     def test_errors(self):
         first, second = (self.session.prepare("add", [[1, 2]]) for _ in range(2))

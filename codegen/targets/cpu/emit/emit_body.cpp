@@ -76,7 +76,9 @@ int BodyEmitter::places_at_once() const {
     if (levels_[i] != Level::element || in.kind != NestOp::scalar) continue;
     switch (in.op) {
       case ScalarOp::exp:
+      case ScalarOp::expm1:
       case ScalarOp::log:
+      case ScalarOp::log1p:
       case ScalarOp::tanh:
       case ScalarOp::sigmoid:
         ++long_ones;

@@ -100,8 +100,12 @@ llvm::Value* emit_unary(llvm::IRBuilderBase& b, const CpuFeatures& cpu, ScalarOp
     switch (op) {
       case ScalarOp::exp:
         return math.exp(x);
+      case ScalarOp::expm1:
+        return math.expm1(x);
       case ScalarOp::log:
         return math.log(x);
+      case ScalarOp::log1p:
+        return math.log1p(x);
       case ScalarOp::tanh:
         return math.tanh(x);
       case ScalarOp::sigmoid:

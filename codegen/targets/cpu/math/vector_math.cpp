@@ -187,30 +187,34 @@ Value* VectorMath::expm1(Value* x) const {
   return builder_.CreateSelect(builder_.CreateFCmpOLT(size, constant(x, 0x1p-25)), x, result);
 }
 
-// x = 2^e (1 + f) with 1 + f between sqrt(1/2) and sqrt(2), for x above 0 and finite.
+// x = 2^e (1 + f) with 1 + f between sqrt(1/2) and sqrt(2), for x above 0, finite and normal.
+VectorMath::Parts VectorMath::parts_of_normal(Value* x) const {
+  Value* pattern = bits(x);
+  Value* above = builder_.CreateSub(pattern, integer(x, kRootHalfBits));
+  Value* exponent = builder_.CreateAShr(above, integer(x, kMantissaBits));
+  Value* shifted = builder_.CreateShl(exponent, integer(x, kMantissaBits));
+  Value* mantissa = builder_.CreateSub(pattern, shifted);
+  Value* f = builder_.CreateFSub(builder_.CreateBitCast(mantissa, x->getType()), constant(x, 1));
+  return {f, builder_.CreateSIToFP(exponent, x->getType()), shifted};
+}
+
+// The same for denormals as well, which it scales to normal numbers first.
 VectorMath::Parts VectorMath::parts_of(Value* x) const {
-  // Scales denormals to normal numbers first.
   Value* small = builder_.CreateFCmpOLT(x, constant(x, FLT_MIN));
   Value* scaled = builder_.CreateSelect(small, builder_.CreateFMul(x, constant(x, 0x1p23)), x);
   Value* correction = builder_.CreateSelect(small, constant(x, -23), constant(x, 0));
-  Value* pattern = bits(scaled);
-  Value* above = builder_.CreateSub(pattern, integer(x, kRootHalfBits));
-  Value* exponent = builder_.CreateAShr(above, integer(x, kMantissaBits));
-  Value* mantissa =
-      builder_.CreateSub(pattern, builder_.CreateShl(exponent, integer(x, kMantissaBits)));
-  Value* f = builder_.CreateFSub(builder_.CreateBitCast(mantissa, x->getType()), constant(x, 1));
-  Value* e = builder_.CreateFAdd(builder_.CreateSIToFP(exponent, x->getType()), correction);
-  return {f, e};
+  Parts parts = parts_of_normal(scaled);
+  parts.e = builder_.CreateFAdd(parts.e, correction);
+  return parts;
 }
 
-Value* VectorMath::log(Value* x) const {
-  const auto [f, e] = parts_of(x);
+// log(x) for x above 0; infinity and NaN are returned unchanged, -infinity of 0, NaN below.
+Value* VectorMath::log_from(const Parts& parts, Value* x) const {
+  const auto& [f, e, unused] = parts;
   Value* square = builder_.CreateFMul(f, f);
   Value* inner = multiply_add(f, polynomial(f, square, kLog), constant(x, -0.5));
   Value* low = multiply_add(square, inner, builder_.CreateFMul(e, constant(x, kLn2Low)));
   Value* result = multiply_add(e, constant(x, kLn2High), builder_.CreateFAdd(f, low));
-
-  // Infinity and NaN are returned unchanged.
   result = builder_.CreateSelect(builder_.CreateFCmpOLT(x, constant(x, kInfinity)), result, x);
   result = builder_.CreateSelect(builder_.CreateFCmpOEQ(x, constant(x, 0)), constant(x, -kInfinity),
                                  result);
@@ -218,15 +222,22 @@ Value* VectorMath::log(Value* x) const {
   return builder_.CreateSelect(builder_.CreateFCmpOLT(x, constant(x, 0)), nan, result);
 }
 
-// log(u) x / (u - 1) for u = fl(1 + x): the error of rounding 1 + x cancels.
+Value* VectorMath::log(Value* x) const { return log_from(parts_of(x), x); }
+
+// log(u) for u = fl(1 + x), with what rounding has lost, which is exact, added to f. u is 0, normal
+// or no number above 0; where it is 1 the result is x, also if that is denormal or -0.
 Value* VectorMath::log1p(Value* x) const {
   Value* one = constant(x, 1);
   Value* u = builder_.CreateFAdd(x, one);
-  Value* ratio = builder_.CreateFDiv(x, builder_.CreateFSub(u, one));
-  Value* result = builder_.CreateFMul(log(u), ratio);
-  Value* itself = builder_.CreateOr(builder_.CreateFCmpOEQ(u, one),
-                                    builder_.CreateFCmpOEQ(x, constant(x, kInfinity)));
-  return builder_.CreateSelect(itself, x, result);
+  Value* lost = builder_.CreateFSub(x, builder_.CreateFSub(u, one));
+  Parts parts = parts_of_normal(u);
+  // 2^-e; for large e, where nothing of it is left in f, a number that is not 0 or infinity.
+  Value* most = integer(x, 64 << kMantissaBits);
+  Value* exponent = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, parts.exponent, most);
+  Value* unit =
+      builder_.CreateBitCast(builder_.CreateSub(integer(x, kOneBits), exponent), x->getType());
+  parts.f = multiply_add(lost, unit, parts.f);
+  return builder_.CreateSelect(builder_.CreateFCmpOEQ(u, one), x, log_from(parts, u));
 }
 
 Value* VectorMath::tanh(Value* x) const {

@@ -67,6 +67,7 @@ class VectorMath {
   struct Reduced;  // x = n ln 2 + r
   struct Parts {   // x = 2^e (1 + f)
     llvm::Value *f, *e;
+    llvm::Value* exponent;  // e in the place of an exponent's bits
   };
   struct Quadrant {  // |x| = q pi/2 + r, q modulo 4
     llvm::Value *r, *q;
@@ -86,6 +87,8 @@ class VectorMath {
   llvm::Value* power_of_two(llvm::Value* n) const;
   llvm::Value* scale(llvm::Value* x, const Reduced& by) const;
   Parts parts_of(llvm::Value* x) const;
+  Parts parts_of_normal(llvm::Value* x) const;
+  llvm::Value* log_from(const Parts& parts, llvm::Value* x) const;
   Quadrant quadrant(llvm::Value* size) const;
   llvm::Value* sine(llvm::Value* x, Ahead ahead) const;
   llvm::Value* log2_wide(llvm::Value* x) const;

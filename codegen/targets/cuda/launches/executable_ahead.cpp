@@ -32,7 +32,8 @@ void GpuExecutable::execute_bring(std::span<const Tensor> inputs) {
 
 void GpuExecutable::execute_launch(std::span<StoredState* const> states) {
   const double begun = steady_seconds();
-  GRAPHC_CHECK(ahead_ && ahead_->is_filled, "{}: launched without inputs", plan_.name);
+  if (!ahead_ || !ahead_->is_filled)
+    throw input_error({}, "graph '{}': launch() without inputs: wanted bring() before", plan_.name);
   const KeptContext context;
   noting_buffers([&] {
     device_->make_current();
@@ -50,7 +51,8 @@ void GpuExecutable::execute_launch(std::span<StoredState* const> states) {
 }
 
 void GpuExecutable::execute_finish(std::span<Tensor> outputs) {
-  GRAPHC_CHECK(std::exchange(is_pending_, false), "{}: finished without a launch", plan_.name);
+  if (!std::exchange(is_pending_, false))
+    throw input_error({}, "graph '{}': finish() without a run: wanted launch() before", plan_.name);
   const KeptContext context;
   noting_buffers([&] {
     device_->make_current();

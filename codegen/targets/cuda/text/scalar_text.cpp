@@ -176,7 +176,9 @@ std::string unary_text(ScalarOp op, DType dtype, const std::string& x) {
     case ScalarOp::sigmoid:
       return helper("sigmoid", dtype, x);
     case ScalarOp::exp:
+    case ScalarOp::expm1:
     case ScalarOp::log:
+    case ScalarOp::log1p:
     case ScalarOp::sqrt:
     case ScalarOp::tanh:
     case ScalarOp::sin:
