@@ -115,7 +115,7 @@ class Fit(InFolder):
 
         def inputs(samples):
             calls.append("inputs")
-            if len(calls) == 12:
+            if calls.count("inputs") == 9:
                 raise LookupError("no more samples")
             return inputs_of(samples)
 
