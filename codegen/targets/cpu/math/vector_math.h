@@ -27,7 +27,7 @@ std::span<const MathFunction> all_math_functions();
 /// memory. An operand is `float` or `<N x float>` for any N; the result has its type.
 ///
 /// Errors are at most 5 ulp over every float, denormal results included; with FMA the largest are
-/// exp 2.3, expm1 1.8, log 0.9, log1p 2.5, tanh 4.9, sigmoid 3.6, sqrt 0.5, rsqrt 1.5, floor 0,
+/// exp 2.3, expm1 1.8, log 0.9, log1p 1.5, tanh 4.9, sigmoid 3.6, sqrt 0.5, rsqrt 1.5, floor 0,
 /// sin 3.0, cos 3.0 and pow 0.6. NaN gives NaN; infinities give the limits: exp(-inf) = 0,
 /// log(0) = -inf, log(x < 0) = NaN, tanh(+-inf) = +-1, sigmoid(-inf) = 0, sin(inf) = NaN. tanh and
 /// sigmoid never leave [-1, 1] and [0, 1]. expm1, log1p, tanh, sqrt, floor and sin keep the sign of
