@@ -12,7 +12,8 @@ namespace {
 
 size_t id_of(Value value) { return size_t(value.node->id); }
 
-/// Removes numbers from a set, as long as any must go.
+/// Finds the numbers that may be repeated: begins with all that have fewer rows, and removes those
+/// whose operands, readers or carries do not allow it, until none is left to remove.
 class Repeatable {
  public:
   Repeatable(const Scan& scan, const StepRows& rows) : scan_(scan), rows_(rows) {
@@ -49,7 +50,7 @@ class Repeatable {
              return !rows_.differ[id_of(operand)] || able_[id_of(operand)];
            });
   }
-  /// Whether it has all rows, with those that its operands would have.
+  /// Whether it may read numbers that are repeated: it has all rows, or is repeated itself.
   bool can_read_repeated(const Node& node) const {
     return able_[size_t(node.id)] || !rows_.are_fewer[size_t(node.id)];
   }

@@ -224,8 +224,8 @@ Value* VectorMath::log_from(const Parts& parts, Value* x) const {
 
 Value* VectorMath::log(Value* x) const { return log_from(parts_of(x), x); }
 
-// log(u) for u = fl(1 + x), with what rounding has lost, which is exact, added to f. u is 0, normal
-// or no number above 0; where it is 1 the result is x, also if that is denormal or -0.
+// log(u) for u = fl(1 + x); the rounding error of u, which is a float, is added to f. u is never
+// denormal. Where it is 1, the result is x, also if that is denormal or -0.
 Value* VectorMath::log1p(Value* x) const {
   Value* one = constant(x, 1);
   Value* u = builder_.CreateFAdd(x, one);
