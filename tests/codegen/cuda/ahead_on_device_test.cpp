@@ -26,14 +26,6 @@ constexpr const char* kAheadCounts = R"(
     return mul(%t, 2), tanh(%x)
   })";
 
-/// Work is late for as long as this lives.
-class LateDriver {
- public:
-  LateDriver() { setenv("GRAPHC_MOCK_LATE", "1", 1); }
-  ~LateDriver() { unsetenv("GRAPHC_MOCK_LATE"); }
-  LateDriver(const LateDriver&) = delete;
-};
-
 class AheadOnDevice : public ::testing::Test {
  protected:
   cuda::testing::MockDriver driver_;
@@ -52,7 +44,7 @@ TEST_F(AheadOnDevice, InputsAreCopiedBesideAStep) {
   StoredState* const states[] = {&state};
   std::vector<Tensor> results{four_of(0), four_of(0)};
   Tensor x({DType::f32, {4}});
-  const LateDriver late;
+  const cuda::testing::LateWork late;
   set_four(x, 1);
   counts->bring(std::vector{x});
   set_four(x, -50);  // what was brought is a copy
@@ -84,7 +76,7 @@ TEST_F(AheadOnDevice, OneThatNobodyWaitsForEnds) {
   StoredState state(four_of(0));
   StoredState* const states[] = {&state};
   {
-    const LateDriver late;
+    const cuda::testing::LateWork late;
     const auto counts = compile(parse_graph(kAheadCounts), targets::cuda, {}, report);
     counts->bring(std::vector{four_of(3)});
     counts->launch(states);
@@ -123,7 +115,7 @@ TEST_F(AheadOnDevice, SessionsGiveTheNumbersOfRunsInAnyOrder) {
   std::vector<std::vector<float>> wanted;
   for (int step = 0; step < 6; ++step)
     wanted.push_back(here.run("train", words_of(step))["rows"].to_vector());
-  const LateDriver late;
+  const cuda::testing::LateWork late;
   std::vector<PreparedRun> runs;
   PreparedRun next = there.prepare("train", words_of(0));
   for (int step = 0; step < 5; ++step) {
@@ -166,7 +158,7 @@ TEST_F(AheadOnDevice, AGraphThatASessionDropsKeepsItsRun) {
   SessionOptions options = ahead_on_gpu();
   options.kept = 1;
   Session session(model.model, options), whole(model.model, ahead_on_gpu());
-  const LateDriver late;
+  const cuda::testing::LateWork late;
   PreparedRun run = session.prepare("train", words_of(1));
   run.start();
   const std::vector<Data> two{std::vector<int32_t>{0, 1}, Data(std::vector<float>(8, 1.f), {2, 4})};

@@ -44,14 +44,6 @@ constexpr const char* kLooksUpOnDevice = R"(
     return gather(%table, %i)
   })";
 
-/// Work is late for as long as this lives.
-class Late {
- public:
-  Late() { setenv("GRAPHC_MOCK_LATE", "1", 1); }
-  ~Late() { unsetenv("GRAPHC_MOCK_LATE"); }
-  Late(const Late&) = delete;
-};
-
 class OnDevice : public ::testing::Test {
  protected:
   std::unique_ptr<Executable> compiled(const char* text, CudaOptions options = {}) {
@@ -100,7 +92,7 @@ TEST_F(OnDevice, ComesBetweenTheWorkOfTheCallersStream) {
   const Stream callers(device);
   const DeviceTensor on_device = cuda::new_device_tensor(device, x.type());
   const auto results = results_of(*product), again = results_of(*product);
-  const Late late;
+  const cuda::testing::LateWork late;
   write(callers, on_device, x);  // late: the graph must wait for it
   Tensor changed(y.type());
   std::memcpy(changed.address(), y.address(), size_t(y.type().bytes()));
@@ -126,7 +118,7 @@ TEST_F(OnDevice, RunsOneAfterTheOtherInOneStream) {
   StoredState state(Tensor(Literal::filled({DType::f32, {4}}, 10)));
   std::vector<StoredState*> states{&state};
   std::vector<std::vector<DeviceTensor>> results;
-  const Late late;
+  const cuda::testing::LateWork late;
   for (int i = 0; i < 3; ++i) results.push_back(results_of(*moves));
   driver_.heal();
   for (int i = 0; i < 3; ++i)
@@ -151,7 +143,7 @@ TEST_F(OnDevice, StatesAreHandedToOtherGraphsInOrder) {
     StoredState state(Tensor(Literal::filled({DType::f32, {4}}, 10)));
     std::vector<StoredState*> states{&state};
     const auto moved = results_of(*moves), read = results_of(*reads), last = results_of(*moves);
-    const Late late;
+    const cuda::testing::LateWork late;
     moves->run_on_device(std::vector<AnyTensor>{x}, states, moved, handle(callers));
     // In another stream of the caller, which says nothing of the first.
     reads->run_on_device(std::vector<AnyTensor>{x}, states, read, handle(others));
@@ -172,7 +164,7 @@ TEST_F(OnDevice, AnIndexOutsideItsTableIsFoundByTheCall) {
                           device->ordinal());
   };
   const auto results = results_of(*looks_up);
-  const Late late;
+  const cuda::testing::LateWork late;
   looks_up->run_on_device(std::vector<AnyTensor>{table, index(0)}, {}, results, 0);
   EXPECT_EQ(to_host(results[0]).to_vector()[4], 0.125F * 28);
   EXPECT_THAT(error_of(ErrorKind::input,
@@ -226,7 +218,7 @@ TEST_F(OnDevice, ARunThatFailsLeavesNothingBehind) {
   product->run_on_device(std::vector<AnyTensor>{x, y}, {}, results, handle(callers));
   const auto wanted = floats(results[0], callers);
   const size_t live = driver_.live();
-  const Late late;
+  const cuda::testing::LateWork late;
   for (const char* symbol : {"cuMemcpyDtoDAsync_v2", "cuGraphLaunch", "cuEventRecord",
                              "cuStreamWaitEvent", "cuEventCreate", "cuStreamIsCapturing"}) {
     for (size_t call = 1; call <= 4; ++call) {
@@ -252,7 +244,7 @@ TEST_F(OnDevice, InputsOfTheHostMayChangeBetweenRunsThatNobodyAwaits) {
   StoredState state(Tensor(Literal::filled({DType::f32, {4}}, 0)));
   std::vector<StoredState*> states{&state};
   const auto results = results_of(*moves);
-  const Late late;
+  const cuda::testing::LateWork late;
   for (const double x : {1, 10, 100}) {
     const Tensor input(Literal::filled({DType::f32, {4}}, x));
     moves->run_on_device(std::vector<AnyTensor>{input}, states, results, handle(callers));

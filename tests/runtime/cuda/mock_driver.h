@@ -22,6 +22,14 @@ inline void use_mocks() {
   setenv("GRAPHC_MOCK_MEMORY", "67108864", 1);
 }
 
+/// For as long as this lives, the mock driver does work only when somebody waits for it.
+class LateWork {
+ public:
+  LateWork() { setenv("GRAPHC_MOCK_LATE", "1", 1); }
+  ~LateWork() { unsetenv("GRAPHC_MOCK_LATE"); }
+  LateWork(const LateWork&) = delete;
+};
+
 /// What beside the driver's functions the loaded driver has.
 class MockDriver {
  public:
