@@ -10,15 +10,19 @@
 // over which products have matrices of their own, and its columns last. Streams, carries and
 // results are rearranged before and behind the loop, where that is a view.
 //
-// Only loops with products, and only if the step would have no rearrangement left.
+// Only loops with products, and only if the step would have no rearrangement left. A step with
+// composites that rearrange in their bodies (argmax, one_hot) is left as it is, until `expand` has
+// replaced them.
 #include <algorithm>
 #include <memory>
 #include <utility>
 
 #include "ir/build.h"
+#include "ir/op.h"
 #include "ir/rewrite.h"
 #include "ir/scan.h"
 #include "passes/axis_groups.h"
+#include "passes/kernels/row_model.h"
 #include "passes/passes.h"
 #include "passes/region.h"
 #include "passes/repeated_numbers.h"
@@ -37,6 +41,8 @@ int rearrangements(const Scan& scan) {
     return live[size_t(node.id)] && rearranges(node) && varies[size_t(node.id)] > Varies::captures;
   }));
 }
+
+bool is_composite_node(const Node& node) { return is_composite(node.op); }
 
 Value reshaped(Value x, const Shape& shape) { return x.shape() == shape ? x : reshape(x, shape); }
 
@@ -130,7 +136,14 @@ class AlignedLoop {
     if (rearranges(node)) return known_.set(node.result(), operands[0]);
     Attributes attributes = node.attributes;
     const Shape shape = groups_.shape_of(node.result());
-    if (node.is(ops::broadcast_to) || (node.is(ops::constant) && node.types[0].shape.rank() > 0)) {
+    if (node.is(ops::iota)) {
+      attributes.set("shape", Ints(shape.begin(), shape.end()));
+      if (counts_along_axis(node)) {
+        const int axis = int(node.attributes.get_int("axis", 0));
+        attributes.set("axis", int64_t(groups_.place_of(node.result(), axis)));
+      }
+    } else if (node.is(ops::broadcast_to) ||
+               (node.is(ops::constant) && node.types[0].shape.rank() > 0)) {
       attributes.set("shape", Ints(shape.begin(), shape.end()));
     } else if (is_cut(node)) {
       attributes.set("axis", int64_t(shape.rank() - 1));
@@ -164,6 +177,9 @@ GraphPtr align(const GraphPtr& graph, Remarks& remarks) {
                    std::string why_not;
                    const std::optional<AxisGroups> groups = AxisGroups::of(scan, &why_not);
                    if (!groups) {
+                     // Without composites it is asked again, behind `expand`.
+                     if (std::ranges::any_of(scan.body().nodes(), is_composite_node))
+                       return std::nullopt;
                      remarks.add(node, "rearranges values in each step: " + why_not);
                      return std::nullopt;
                    }

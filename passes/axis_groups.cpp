@@ -13,6 +13,8 @@
 
 namespace graphc::core {
 
+bool counts_along_axis(const Node& iota) { return iota.attributes.find("axis") != nullptr; }
+
 /// Finds the groups of one loop.
 class AxisAnalysis {
  public:
@@ -117,8 +119,11 @@ class AxisAnalysis {
   void pair(const Node& node) {
     const Value result = node.result();
     if (node.is(ops::input)) return;
-    if (node.is(ops::constant) || node.is(ops::iota)) {
+    if (node.is(ops::constant)) {
       if (result.shape().rank() > 0 && !splat_value(result)) refuse(node, "has axes of its own");
+    } else if (node.is(ops::iota)) {
+      if (counts_along_axis(node) && !is_long(result, int(node.attributes.get_int("axis", 0))))
+        refuse(node, "numbers single elements");
     } else if (is_elementwise(node.op) || node.is(ops::broadcast_to)) {
       for (const Value operand : node.operands) pair_last(operand, result);
     } else if (node.is(ops::transpose)) {
@@ -295,6 +300,9 @@ class AxisAnalysis {
       std::ranges::sort(places);
       if (std::ranges::adjacent_find(places) != places.end())
         return refuse(node, "has two axes of one kind");
+      if (node.is(ops::iota) && !counts_along_axis(node) &&
+          !std::ranges::is_sorted(groups_.order_of(node.result())))
+        return refuse(node, "numbers its elements in another order");
       if (node.is(ops::matmul) && !groups_.has_rows_[size_t(node.operands[0].node->id)])
         return refuse(node, "multiplies what is the same in all steps");
     }
@@ -330,6 +338,11 @@ std::vector<int> AxisGroups::places_of(Value value) const {
     if (value.shape()[axis] != 1) places.push_back(place_[first + size_t(axis)]);
   }
   return places;
+}
+
+int AxisGroups::place_of(Value value, int axis) const {
+  const size_t first = first_axis_[size_t(value.node->id)];
+  return has_rows_[size_t(value.node->id)] ? place_[first + size_t(axis)] : 0;
 }
 
 std::vector<int> AxisGroups::repeats_of(Value value) const {

@@ -11,8 +11,8 @@
 
 namespace graphc::core {
 
-/// Whether the node slices, splits or concatenates.
-bool is_cut(const Node& node);
+/// Whether the elements of an iota count along one of its axes, not through all of its elements.
+bool counts_along_axis(const Node& iota);
 
 /// The axes of a step's values in groups: two axes are in one group if an op pairs their elements,
 /// or if one is a carry's and the other its next value's. A group is *columns* if some op
@@ -41,6 +41,8 @@ class AxisGroups {
   bool is_repeated(Value value) const { return repeated_[size_t(value.node->id)]; }
   /// The rows over which what is_repeated() is the same.
   std::vector<int> repeats_of(Value value) const;
+  /// The axis of shape_of() that an axis of the value, of another extent than 1, becomes.
+  int place_of(Value value, int axis) const;
   /// Its axes of another extent than 1, numbered without the others, in the common order.
   std::vector<int> order_of(Value value) const;
 

@@ -30,8 +30,11 @@ constexpr OrderRule listed_rules[] = {
      "values "
      "would escape the pattern."},
     {"align-axes", "autodiff", Harm::slower,
-     "The loop of the derivative has the axes of the loop then. By itself it is not aligned: "
-     "products that add up the derivatives of matrices transpose their left operands."},
+     "The loop of the derivative has the axes of the loop then, and reads the histories of its "
+     "carries where they lie. Else they are transposed in between, and copied."},
+    {"expand", "align-axes", Harm::slower,
+     "`argmax` and `one_hot` rearrange in their bodies: a step with one of them is no kernel. By "
+     "then `hoist` has moved products that add up derivatives of matrices out of the step."},
     {"vector-products", "chunk-recurrence", Harm::slower,
      "What is read from a matrix by a product is not followed: such a loop is not divided."},
     {"chunk-recurrence", "autodiff", Harm::slower,

@@ -31,12 +31,12 @@ int64_t products_in_loops(const PipelineResult& result) {
   return products;
 }
 
-int64_t transposes_in_loops(const PipelineResult& result) {
-  int64_t transposes = 0;
+int64_t reshapes_in_loops(const PipelineResult& result) {
+  int64_t reshapes = 0;
   for (const Node& node : result.graph->nodes()) {
-    if (node.is(ops::scan)) transposes += count(node.region(), "transpose");
+    if (node.is(ops::scan)) reshapes += count(node.region(), "reshape");
   }
-  return transposes;
+  return reshapes;
 }
 
 /// Elements of all that loops give: what is saved for the backward loops, mostly.
@@ -94,6 +94,7 @@ int64_t largest_value(const Graph& graph) {
 int64_t largest(const PipelineResult& result) { return largest_value(*result.graph); }
 
 int64_t reshapes(const PipelineResult& result) { return count(*result.graph, "reshape"); }
+int64_t transposes(const PipelineResult& result) { return count(*result.graph, "transpose"); }
 
 /// Elements of f32 in what loops give.
 int64_t given_in_f32(const PipelineResult& result) {
@@ -173,12 +174,27 @@ GraphPtr every_fourth_state() {
 GraphPtr heads() {
   return with_gradients(parse_graph(R"(
     graph @f(%x: f32[4,3,2,5], %h0: f32[3,2,5], %u: f32[2,5,5]) {
-      %h.e = scan %x.t in %x carry %h = %h0 with %u {
+      %hs, %h.e = scan %x.t in %x carry %h = %h0 with %u {
         %z = transpose(matmul(transpose(%h) {permutation = [1,0,2]}, %u)) {permutation = [1,0,2]}
-        next %h = tanh(add(%x.t, %z))
+        %h.1 = add(mul(%h, 0.5), tanh(add(mul(%x.t, %h), %z)))
+        next %h = %h.1
+        emit %h.1
       }
-      return %h.e
+      return %hs
     })"));
+}
+
+/// A loop that feeds the index of its largest output back.
+GraphPtr indices() {
+  return parse_graph(R"(
+    graph @f(%x: f32[4,3,5], %token0: i32[3], %h0: f32[3,5], %u: f32[5,5]) {
+      %h.e, %token.e = scan %x.t in %x carry %h = %h0, %token = %token0 with %u {
+        %hot = cast(one_hot(%token) {depth = 5}) {dtype = f32}
+        %h.1 = tanh(add(add(%x.t, %hot), matmul(%h, %u)))
+        next %h = %h.1, %token = argmax(%h.1) {axis = 1}
+      }
+      return %h.e, %token.e
+    })");
 }
 
 /// A loop over a matrix in every row.
@@ -284,7 +300,8 @@ constexpr Exchange exchanges[] = {
     {"hoist", "autodiff", lstm_training, nodes},
     {"hoist", "outline", lstm, loops_not_recognised},
     {"outline", "autodiff", softmax, derivatives_of_maxima},
-    {"align-axes", "autodiff", heads, transposes_in_loops},
+    {"align-axes", "autodiff", heads, transposes},
+    {"expand", "align-axes", indices, reshapes_in_loops},
     {"vector-products", "chunk-recurrence", matrix_read_by_product, given_by_loops},
     {"chunk-recurrence", "autodiff", linear_attention, given_by_loops},
     {"remat", "autodiff", every_fourth_state, given_by_loops},

@@ -21,7 +21,7 @@ class RandomHeadCell {
     gates_ = draw(1, 4);
     heads_first_ = chance(4);
     reverse_ = chance(3);
-    if (chance(2)) mask_ = Mask(draw(1, 3));
+    if (chance(2)) mask_kind_ = Mask(draw(1, 3));
   }
 
   CellLoop loop() {
@@ -38,79 +38,95 @@ class RandomHeadCell {
 
   GraphPtr make_body() {
     auto body = std::make_unique<Graph>("cell");
-    const Value x = body->input(vector(gates_ * units_), "k");
-    const Shape of_mask = chance(2) ? Shape{batch_} : Shape{batch_, 1};
-    Value mask, step, left;
-    if (mask_ == Mask::stream) mask = body->input({DType::boolean, of_mask}, "mask");
-    if (mask_ == Mask::lengths) step = body->input({DType::i32, {}}, "t");
-    const bool has_plain = chance(3);
-    Value plain;
-    if (has_plain) plain = body->input({DType::f32, {batch_, units_}}, "z");
-    streams_ = body->inputs().size();
-    const bool has_number = chance(3), has_memory = chance(2);
-    Values states{body->input(vector(units_), "h")};
-    if (has_memory) states.push_back(body->input(vector(units_), "c"));
-    if (has_number) states.push_back(body->input({DType::f32, rows()}, "m"));
-    carries_ = states.size();
-    Value plain_state;
-    if (has_plain && chance(2)) {
-      plain_state = body->input({DType::f32, {batch_, units_}}, "p");
-      ++carries_;
-    }
-    if (mask_ == Mask::counted) {
-      left = body->input({DType::f32, of_mask}, "left");
-      ++carries_;
-      mask = greater(left, -0.3);
-    } else if (mask_ == Mask::lengths) {
-      mask = less(step, body->input({DType::i32, of_mask}, "lengths"));
-    }
-    Value z = x + of_heads(*body, states[0], gates_ * units_, "u");
-    if (has_memory && chance(2)) z = z + of_heads(*body, tanh(states[1]), gates_ * units_, "v");
-    if (chance(3)) {
-      const Type one{DType::f32, {units_, gates_ * units_}};
-      z = z + matmul(states[0], body->input(one, "w")) * 0.5;
-    }
-    const Values gates = gates_ == 1 ? Values{z} : split(z, int(gates_), 2);
-    Value next = tanh(gates[0]);
-    for (size_t i = 1; i < gates.size(); ++i) next = next * sigmoid(gates[i]) + states[0] * 0.25;
-    Values results;
+    add_inputs(*body);
+    const Value h = states_[0], c = has_memory_ ? states_[1] : Value{};
+    const Values gates = add_gates(*body);
+    const Value index = token_ ? cast(token_, DType::i32) : Value{};
+    const Value hot = token_ ? apply1(ops::one_hot, {index}, {{"depth", units_}}) : Value{};
+    Value next = tanh(token_ ? gates[0] + cast(hot, DType::f32) * 0.5 : gates[0]);
+    for (size_t i = 1; i < gates.size(); ++i) next = next * sigmoid(gates[i]) + h * 0.25;
     if (chance(3)) next = next - sum(next, std::vector<int64_t>{2}, true) * (0.5 / double(units_));
-    if (has_memory) next = next + states[1] * 0.3;
-    if (plain) {
-      plain = of_batch(plain, plain_state, mask);
-      next =
-          next +
-          reshape(plain, heads_first_ ? Shape{1, batch_, units_} : Shape{batch_, 1, units_}) * 0.3;
+    if (has_memory_) next = next + c * 0.3;
+    Value plain;
+    if (plain_) {
+      plain = of_batch();
+      const Shape shape{heads_first_ ? 1 : batch_, heads_first_ ? batch_ : 1, units_};
+      next = next + reshape(plain, shape) * 0.3;
     }
-    results.push_back(held(next, states[0], mask));
-    if (has_memory)
-      results.push_back(held(sigmoid(gates.back()) * states[1] + next, states[1], mask));
-    if (has_number) {
-      const Value most = max(next, std::vector<int64_t>{2}) * 0.5 + states.back() * 0.5;
-      results.push_back(held(most, states.back(), mask));
+    Values results{held(next, h)};
+    if (has_memory_) results.push_back(held(sigmoid(gates.back()) * c + next, c));
+    if (has_number_) {
+      const Value number = states_.back();
+      const Value most = max(next, std::vector<int64_t>{2}) * 0.5 + number * 0.5;
+      results.push_back(held(most, number));
+      next = next * reshape(number, rows().insert(2, 1));
     }
-    if (plain_state) results.push_back(plain);
-    if (left) results.push_back(left - 0.25);
-    results.push_back(has_number ? next * reshape(states.back(), rows().insert(2, 1)) : next);
+    if (token_) results.push_back(held(chosen(hot), token_));
+    if (plain_state_) results.push_back(plain);
+    if (left_) results.push_back(left_ - 0.25);
+    results.push_back(next);
     body->set_results(results);
     return freeze(std::move(body));
   }
 
-  Value held(Value next, Value state, Value mask) const {
-    if (!mask) return next;
+  void add_inputs(Graph& body) {
+    x_ = body.input(vector(gates_ * units_), "k");
+    const Shape of_mask = chance(2) ? Shape{batch_} : Shape{batch_, 1};
+    if (mask_kind_ == Mask::stream) mask_ = body.input({DType::boolean, of_mask}, "mask");
+    if (mask_kind_ == Mask::lengths) step_ = body.input({DType::i32, {}}, "t");
+    const bool has_plain = chance(3);
+    if (has_plain) plain_ = body.input({DType::f32, {batch_, units_}}, "z");
+    streams_ = body.inputs().size();
+    has_number_ = chance(3);
+    has_memory_ = chance(2);
+    states_ = {body.input(vector(units_), "h")};
+    if (has_memory_) states_.push_back(body.input(vector(units_), "c"));
+    if (has_number_) states_.push_back(body.input({DType::f32, rows()}, "m"));
+    if (chance(2)) token_ = body.input({DType::f32, rows()}, "token");
+    if (has_plain && chance(2)) plain_state_ = body.input({DType::f32, {batch_, units_}}, "p");
+    if (mask_kind_ == Mask::counted) {
+      left_ = body.input({DType::f32, of_mask}, "left");
+      mask_ = greater(left_, -0.3);
+    }
+    carries_ = body.inputs().size() - streams_;
+    if (mask_kind_ == Mask::lengths)
+      mask_ = less(step_, body.input({DType::i32, of_mask}, "lengths"));
+  }
+
+  Values add_gates(Graph& body) {
+    Value z = x_ + of_heads(body, states_[0], gates_ * units_, "u");
+    if (has_memory_ && chance(2)) z = z + of_heads(body, tanh(states_[1]), gates_ * units_, "v");
+    if (chance(3)) {
+      const Type one{DType::f32, {units_, gates_ * units_}};
+      z = z + matmul(states_[0], body.input(one, "w")) * 0.5;
+    }
+    return gates_ == 1 ? Values{z} : split(z, int(gates_), 2);
+  }
+
+  /// The index of an element other than the last one chosen: of the largest, or a draw.
+  Value chosen(Value last) {
+    const Value others = select(last, -9, slice(x_, 2, 0, units_));
+    if (!step_ || chance(2)) return cast(argmax(others, 2), DType::f32);
+    const Value key = cast(step_, DType::i64);
+    return cast(apply1(ops::categorical, {key, others * 4}), DType::f32);
+  }
+
+  Value held(Value next, Value state) const {
+    if (!mask_) return next;
     std::vector<int64_t> extents(size_t(state.shape().rank()), 1);
     extents[heads_first_ ? 1 : 0] = batch_;
-    return select(reshape(mask, Shape(extents)), next, state);
+    return select(reshape(mask_, Shape(extents)), next, state);
   }
 
   /// What a plain layer beside that with heads computes.
-  Value of_batch(Value z, Value state, Value mask) {
+  Value of_batch() {
     const auto held_by_row = [&](Value a, Value b) {
-      return mask ? select(reshape(mask, {batch_, 1}), a, b) : a;
+      return mask_ ? select(reshape(mask_, {batch_, 1}), a, b) : a;
     };
-    if (state) return held_by_row(tanh(z + state * 0.5), state);
-    const Value total = sum(z, std::vector<int64_t>{1}, true) * (1 / double(units_));
-    return chance(2) ? held_by_row(z, z * 0.5) : z + held_by_row(total, total * 0.25);
+    if (plain_state_) return held_by_row(tanh(plain_ + plain_state_ * 0.5), plain_state_);
+    const Value total = sum(plain_, std::vector<int64_t>{1}, true) * (1 / double(units_));
+    return chance(2) ? held_by_row(plain_, plain_ * 0.5)
+                     : plain_ + held_by_row(total, total * 0.25);
   }
 
   /// h times one matrix a head, which a training graph has as an input.
@@ -128,9 +144,11 @@ class RandomHeadCell {
   std::mt19937 random_;
   int64_t steps_ = 0, batch_ = 0, heads_ = 0, units_ = 0, gates_ = 0;
   size_t streams_ = 0, carries_ = 0;
-  bool heads_first_ = false, reverse_ = false;
+  bool heads_first_ = false, reverse_ = false, has_number_ = false, has_memory_ = false;
   /// What holds states: nothing, a stream, lengths, or what is left of a carried number.
-  enum class Mask : uint8_t { none, stream, lengths, counted } mask_ = Mask::none;
+  enum class Mask : uint8_t { none, stream, lengths, counted } mask_kind_ = Mask::none;
+  Value x_, mask_, step_, left_, plain_, plain_state_, token_;
+  Values states_;
 };
 
 }  // namespace
