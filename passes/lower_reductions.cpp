@@ -20,6 +20,9 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
+/// From so many columns on it is faster to add rows than to gather elements that lie apart.
+constexpr int64_t kColumnsForVectors = 16;
+
 Value reduce_last(const Op& op, Value x) {
   return apply1(op, {x}, {{"axes", Ints{x.shape().rank() - 1}}, {"keep", true}});
 }
@@ -34,17 +37,56 @@ Value reduce_trailing(const Op& op, Value x, size_t count) {
   return reshape(x, Shape(outer));
 }
 
-/// Reduces the `count` axes before the last, as one.
-Value reduce_rows_of_matrices(const Op& op, Value x, int count) {
+/// The number of elements of the axes `from` .. `end - 1`.
+int64_t elements(const Shape& shape, int from, int end) {
+  int64_t product = 1;
+  for (int axis = from; axis < end; ++axis) product *= shape[axis];
+  return product;
+}
+
+/// Reduces the leading `count` axes; the result has the others.
+Value reduce_leading(const Op& op, Value x, int count) {
   const Shape full = x.shape();
-  const int kept = full.rank() - 1 - count;
-  Ints outer(full.begin(), full.begin() + kept);
-  int64_t rows = 1;
-  for (int axis = kept; axis < full.rank() - 1; ++axis) rows *= full[axis];
-  Ints matrices = outer;
-  matrices.push_back(rows);
-  matrices.push_back(full[-1]);
-  return apply1(op, {reshape(x, Shape(matrices))}, {{"axes", Ints{int64_t(kept)}}});
+  const Ints kept(full.begin() + count, full.end());
+  const Value matrix = reshape(x, {elements(full, 0, count), elements(full, count, full.rank())});
+  return reshape(apply1(op, {matrix}, {{"axes", Ints{0}}}), Shape(kept));
+}
+
+/// Reduces the axes `from` .. `end - 1`, before the last, as the rows of matrices. Their columns
+/// are the last axis, if that has enough of them for vectors; else all axes behind the rows.
+Value reduce_rows_of_matrices(const Op& op, Value x, int from, int end) {
+  const Shape full = x.shape();
+  const int rank = full.rank(), columns = full[-1] < kColumnsForVectors ? end : rank - 1;
+  Ints order;
+  const auto take = [&](int first, int limit) {
+    for (int axis = first; axis < limit; ++axis) order.push_back(axis);
+  };
+  take(0, from);
+  take(end, columns);
+  Ints matrices;
+  for (const int64_t axis : order) matrices.push_back(full[int(axis)]);
+  const int64_t rows = int64_t(matrices.size());
+  matrices.push_back(elements(full, from, end));
+  matrices.push_back(elements(full, columns, rank));
+  take(from, end);
+  take(columns, rank);
+  const Value moved = std::ranges::is_sorted(order) ? x : transpose(x, order);
+  const Value reduced = apply1(op, {reshape(moved, Shape(matrices))}, {{"axes", Ints{rows}}});
+  Ints kept(full.begin(), full.begin() + from);
+  kept.insert(kept.end(), full.begin() + end, full.end());
+  return reshape(reduced, Shape(kept));
+}
+
+/// Reduces axes all of which are before the last: those that follow each other at once, the last of
+/// them first. In one step, elements that are added would lie apart from each other.
+Value reduce_in_front_of_columns(const Op& op, Value x, Ints axes) {
+  while (!axes.empty()) {
+    const int end = int(axes.back()) + 1;
+    int from = end;
+    for (; !axes.empty() && axes.back() == from - 1; axes.pop_back()) --from;
+    x = from == 0 ? reduce_leading(op, x, end) : reduce_rows_of_matrices(op, x, from, end);
+  }
+  return x;
 }
 
 /// Multiplies halves of the axis until one element is left: the tree depends only on the shape.
@@ -128,14 +170,11 @@ std::optional<Values> lower_as_it_is(const Node& node, const Values& operands, G
   const bool leading = axes.back() == count - 1, trailing = axes.front() == rank - count;
   if (trailing)
     return Values{reshape(reduce_trailing(node.op, x, axes.size()), node.types[0].shape)};
-  if (leading) {
-    int64_t rows = 1, columns = 1;
-    for (int axis = 0; axis < rank; ++axis) (axis < count ? rows : columns) *= x.shape()[axis];
-    const Value matrix = reshape(x, {rows, columns});
-    return Values{reshape(apply1(node.op, {matrix}, {{"axes", Ints{0}}}), node.types[0].shape)};
-  }
-  if (axes.front() == rank - 1 - count && axes.back() == rank - 2 && x.shape()[-1] > 1)
-    return Values{reshape(reduce_rows_of_matrices(node.op, x, count), node.types[0].shape)};
+  if (leading) return Values{reshape(reduce_leading(node.op, x, count), node.types[0].shape)};
+  const int64_t behind = elements(x.shape(), int(axes.back()) + 1, rank);
+  const bool before_last = axes.front() == rank - 1 - count && axes.back() == rank - 2;
+  if (behind >= kColumnsForVectors || (before_last && behind > 1))
+    return Values{reshape(reduce_in_front_of_columns(node.op, x, axes), node.types[0].shape)};
   Ints order;
   for (int64_t axis = 0; axis < rank; ++axis) {
     if (std::find(axes.begin(), axes.end(), axis) == axes.end()) order.push_back(axis);

@@ -123,6 +123,12 @@ TEST(ProgramCpu, Reductions) {
   check(
       "graph (%x: f32[3,5,7]) { return sum(%x) {axes = [1]}, max(%x) {axes = [0,2]}, sum(%x) {axes "
       "= [0,1]} }");
+  // Of axes with others in front, between and behind, which are columns of vectors or few.
+  check(
+      "graph (%x: f32[3,2,5,19], %y: f32[2,3,4,5], %z: f32[2,3,4,2,3]) { return sum(%x) {axes = "
+      "[0,2]}, max(%x) {axes = [1]}, sum(%y) {axes = [1]}, sum(%y) {axes = [0,2]}, sum(%z) {axes = "
+      "[1,3]}, max(%z) {axes = [0,2,3], keep = true}, sum(transpose(%x) {permutation = [2,0,1,3]}) "
+      "{axes = [1]} }");
   check("graph (%x: f32[6,33]) { return softmax(%x), log_softmax(%x), layer_norm(%x) }");
 }
 
