@@ -71,6 +71,7 @@ GpuExecutable::GpuExecutable(Signature signature, Plan plan, DevicePtr device,
 void GpuExecutable::prepare(const CompileOptions& options, const CodeOptions& code,
                             CompileReport& report, Merging merging) {
   stream_ = std::make_shared<Stream>(device_);
+  host_copies_.emplace(threads_of(options));
   report.lap(&CompileReport::allocate_s);
   checks_finite_ = options.cuda.check_finite;
   Gpu gpu = gpu_of_device(*device_, code.architecture);
@@ -330,11 +331,11 @@ void GpuExecutable::step(std::span<const Tensor> inputs, std::span<StoredState* 
   end_pending();
   await_inputs();
   has_kept_ = false;
-  for (size_t i = 0; i < inputs.size(); ++i) inputs_.take(i, inputs[i]);
+  inputs_.take(*host_copies_, inputs);
   launch_step(step_, states);
   set_enqueue_s(steady_seconds() - begun);
   await_step();
-  for (size_t i = 0; i < outputs.size(); ++i) results_.give(i, outputs[i]);
+  results_.give(*host_copies_, outputs);
 }
 
 void GpuExecutable::await_step() {

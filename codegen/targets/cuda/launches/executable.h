@@ -2,7 +2,6 @@
 // Executes a plan on a GPU.
 #pragma once
 
-#include <cstring>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -16,6 +15,7 @@
 #include "codegen/targets/cuda/ranks/device_ranks.h"
 #include "runtime/cuda/stream.h"
 #include "runtime/executable.h"
+#include "runtime/host_copies.h"
 
 namespace graphc::core::cuda {
 
@@ -47,14 +47,13 @@ struct Transfer {
 
   CUdeviceptr address(size_t i) const { return device.address() + offsets[i]; }
   std::byte* at(size_t i) const { return static_cast<std::byte*>(host.data()) + offsets[i]; }
-  /// Copy a tensor to pinned memory, and back. With zero bytes the addresses may be null.
-  void take(size_t i, const Tensor& from) const { copy(at(i), from.address(), from); }
-  void give(size_t i, const Tensor& to) const { copy(to.address(), at(i), to); }
-
- private:
-  static void copy(std::byte* to, const std::byte* from, const Tensor& size) {
-    if (const size_t bytes = size_t(size.type().bytes())) std::memcpy(to, from, bytes);
+  /// The copy of a tensor to pinned memory.
+  HostCopy taking(size_t i, const Tensor& from) const {
+    return {at(i), from.address(), size_t(from.type().bytes())};
   }
+  /// Copy all tensors to pinned memory, and back.
+  void take(HostCopies& copies, std::span<const Tensor> from) const;
+  void give(HostCopies& copies, std::span<Tensor> to) const;
 };
 
 /// One arena, a buffer for every state, and the step as one CUDA graph: copies inputs to the
@@ -100,7 +99,7 @@ class GpuExecutable : public Executable {
   /// The part of it that enqueues work in `stream_`.
   void enqueue_step(std::span<const AnyTensor> inputs, std::span<StoredState* const> states,
                     std::span<const DeviceTensor> outputs);
-  void bring_input(size_t i, const AnyTensor& input) const;
+  void bring_input(size_t i, const AnyTensor& input);
   void bring_inputs(std::span<const AnyTensor> inputs);
   bool is_captured(DeviceStream stream) const override;
   void execute_bring(std::span<const Tensor> inputs) override;
@@ -168,6 +167,7 @@ class GpuExecutable : public Executable {
   std::vector<KernelPtr> kernels_;
   std::shared_ptr<const Stream> stream_;
   Transfer inputs_;
+  std::optional<HostCopies> host_copies_;          ///< between them and callers' memory
   Transfer results_;                               ///< the outputs, then the Fault
   std::shared_ptr<const NcclCommunicator> ranks_;  ///< null where the step exchanges nothing
   DeviceBuffer arena_, scratch_, arrived_, exchange_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps whose inputs the host brings while the GPU works on the step before.
+// Copies between callers' memory and pinned memory; steps whose inputs the host brings while the
+// GPU works on the step before.
 #include <utility>
 
 #include "codegen/targets/cuda/launches/executable.h"
@@ -8,6 +9,19 @@
 #include "runtime/clock.h"
 
 namespace graphc::core::cuda {
+
+void Transfer::take(HostCopies& copies, std::span<const Tensor> from) const {
+  std::vector<HostCopy> list;
+  for (size_t i = 0; i < from.size(); ++i) list.push_back(taking(i, from[i]));
+  copies.run(list);
+}
+
+void Transfer::give(HostCopies& copies, std::span<Tensor> to) const {
+  std::vector<HostCopy> list;
+  for (size_t i = 0; i < to.size(); ++i)
+    list.push_back({to[i].address(), at(i), size_t(to[i].type().bytes())});
+  copies.run(list);
+}
 
 void GpuExecutable::execute_bring(std::span<const Tensor> inputs) {
   const KeptContext context;
@@ -20,7 +34,7 @@ void GpuExecutable::execute_bring(std::span<const Tensor> inputs) {
       ahead_->taken.record(*stream_);
     }
     await_inputs();
-    for (size_t i = 0; i < inputs.size(); ++i) inputs_.take(i, inputs[i]);
+    inputs_.take(*host_copies_, inputs);
     if (!brought_) brought_.emplace(device_, Event::Timing::none);
     if (!mutated(Mutant::inputs_ahead_overwritten)) ahead_->copies.wait(ahead_->taken);
     ahead_->copies.copy_to_device(ahead_->inputs.address(), inputs_.host.data(), inputs_.bytes,
@@ -57,7 +71,7 @@ void GpuExecutable::execute_finish(std::span<Tensor> outputs) {
   noting_buffers([&] {
     device_->make_current();
     await_step();
-    for (size_t i = 0; i < outputs.size(); ++i) results_.give(i, outputs[i]);
+    results_.give(*host_copies_, outputs);
   });
 }
 

@@ -53,13 +53,14 @@ void GpuExecutable::copy_between_streams(const DeviceState& from, const DeviceSt
   if (orders) from.stream().wait(read);
 }
 
-void GpuExecutable::bring_input(size_t i, const AnyTensor& input) const {
+void GpuExecutable::bring_input(size_t i, const AnyTensor& input) {
   const size_t bytes = size_t(type_of(input).bytes());
   const std::string& name = signature().inputs[i].name;
   if (const auto* const there = std::get_if<DeviceTensor>(&input))
     return stream_->copy(inputs_.address(i), there->address(), bytes, name);
   // Pinned: the copy to the device is done when the caller's memory may have changed.
-  inputs_.take(i, std::get<Tensor>(input));
+  const HostCopy taken = inputs_.taking(i, std::get<Tensor>(input));
+  host_copies_->run({&taken, 1});
   stream_->copy_to_device(inputs_.address(i), inputs_.at(i), bytes, name);
 }
 
