@@ -7,12 +7,11 @@
 #include "ir/build.h"
 #include "ir/mutant.h"
 #include "ir/scan.h"
+#include "passes/accumulated.h"
 #include "passes/batch.h"
 #include "passes/cut.h"
 #include "passes/hoist.h"
-#include "passes/kernels/matrix_rows.h"
 #include "passes/region.h"
-#include "passes/sum_over_steps.h"
 #include "passes/variation.h"
 
 namespace graphc::core {
@@ -26,7 +25,6 @@ class HoistAfter {
         varies_(variation(scan_)),
         operands_(operands),
         to_(to),
-        has_matrices_(matrix_row_axes(scan_) > 0),
         whole_(body_),
         inputs_(body_.inputs()) {
     streams_ = scan_.streams().size();
@@ -37,18 +35,18 @@ class HoistAfter {
 
   std::optional<Values> run() {
     find_moving();
-    find_sums();
+    sums_.emplace(
+        scan_, [this](Value value) { return moves(value); },
+        [this](Value value) { return made_here(value); });
     // What leaves the loop must not grow: a sum that stays needs its result only.
     const int64_t with_reductions = choose(false);
     const bool any_reduction = std::ranges::any_of(body_.nodes(), [&](const Node& node) {
       return heavy_[size_t(node.id)] && reduces_what_is_made_here(node);
     });
-    if (any_reduction && choose(true) >= with_reductions && !has_matrices_) choose(false);
-    const bool any_sum = std::any_of(sums_.begin(), sums_.end(),
-                                     [](const std::optional<Values>& sum) { return bool(sum); });
+    if (any_reduction && choose(true) >= with_reductions && !sums_->has_matrices()) choose(false);
     const bool any_late = std::any_of(scan_.emits().begin(), scan_.emits().end(),
                                       [&](Value emit) { return late_[id(emit)]; });
-    if (scan_.steps() == 0 || (!any_sum && !any_late)) return std::nullopt;
+    if (scan_.steps() == 0 || (!sums_->any() && !any_late)) return std::nullopt;
     return build();
   }
 
@@ -101,56 +99,23 @@ class HoistAfter {
   bool reduces_what_is_made_here(const Node& node) const {
     if (!node.is(ops::sum) && !node.is(ops::max)) return false;
     const Value operand = node.operands[0];
-    return (has_matrices_ || made_here(operand)) &&
+    return (sums_->has_matrices() || made_here(operand)) &&
            operand.shape().elements() > node.result().shape().elements();
   }
 
-  /// Finds carries that only accumulate products, sums or scatters.
-  void find_sums() {
-    const std::vector<std::vector<int>> uses = value_uses(body_);
-    const std::vector<bool> live = live_nodes(body_);
-    std::vector<std::vector<const Node*>> users(body_.nodes().size());
-    for (const Node& node : body_.nodes()) {
-      if (!live[size_t(node.id)]) continue;
-      for (Value operand : node.operands) users[size_t(operand.node->id)].push_back(&node);
-    }
-    const auto is_moving = [this](Value value) { return moves(value); };
+  /// What the loop computes however much moves: its carries, and the matrices that rows accumulate.
+  Values needed_in_loop() const {
+    Values needed = sums_->of_rows();
     for (size_t k = 0; k < carries_; ++k) {
-      std::optional<Values> terms = terms_added(carry(k), scan_.next()[k], uses, users);
-      for (size_t i = 0; terms && i < terms->size(); ++i) {
-        const Value term = (*terms)[i];
-        if (!is_scatter_on_carry(term) && !operands_of_sum(term, is_moving)) terms = std::nullopt;
-      }
-      sums_.push_back(std::move(terms));
+      if (!sums_->has(k)) needed.push_back(scan_.next()[k]);
     }
-  }
-
-  /// Whether the term is a scatter onto the carry, or onto another such scatter.
-  bool is_scatter_on_carry(Value term) const {
-    if (!term.node->is(ops::scatter_add)) return false;
-    Value base = term.node->operands[0];
-    while (base.node->is(ops::scatter_add) || base.node->is(ops::add)) {
-      const Node& node = *base.node;
-      const bool right = node.is(ops::add) && reaches_carry(node.operands[1]);
-      base = node.operands[right ? 1 : 0];
-    }
-    return reaches_carry(base);
-  }
-  bool reaches_carry(Value value) const { return carry_index_.contains(value); }
-
-  Values needed_operands(Value term) const {
-    if (is_scatter_on_carry(term)) return {term.node->operands[1], term.node->operands[2]};
-    return *operands_of_sum(term, [this](Value value) { return moves(value); });
+    return needed;
   }
 
   /// Finds heavy nodes that no remaining carry needs and whose users can all be computed after the
   /// loop.
   void find_late(bool reductions_stay) {
-    Values next;
-    for (size_t k = 0; k < carries_; ++k) {
-      if (!sums_[k]) next.push_back(scan_.next()[k]);
-    }
-    const std::vector<bool> in_loop = needed_for(body_, next);
+    const std::vector<bool> in_loop = needed_for(body_, needed_in_loop());
     const size_t count = body_.nodes().size();
     std::vector<bool> batches(count);
     heavy_.assign(count, false);
@@ -189,15 +154,11 @@ class HoistAfter {
 
   /// By node: whether it only contributes to sums over steps that are not computed step by step.
   std::vector<bool> only_accumulated() const {
-    Values others;
+    Values others = needed_in_loop();
     for (size_t k = 0; k < carries_; ++k) {
-      if (!sums_[k])
-        others.push_back(scan_.next()[k]);
-      else
-        for (Value term : *sums_[k]) {
-          const Values operands = needed_operands(term);
-          others.insert(others.end(), operands.begin(), operands.end());
-        }
+      if (!sums_->has(k)) continue;
+      const Values operands = sums_->needed(k);
+      others.insert(others.end(), operands.begin(), operands.end());
     }
     others.insert(others.end(), scan_.emits().begin(), scan_.emits().end());
     std::vector<bool> result = needed_for(body_, others);
@@ -222,9 +183,8 @@ class HoistAfter {
   /// memory, so the loop may as well store them.
   void find_multiplied() {
     Values kept = emitted_.values();
-    for (size_t k = 0; k < carries_; ++k) {
-      if (!sums_[k]) kept.push_back(scan_.next()[k]);
-    }
+    const Values needed = needed_in_loop();
+    kept.insert(kept.end(), needed.begin(), needed.end());
     const std::vector<bool> in_loop = needed_for(body_, kept);
     for (const Node& node : body_.nodes()) {
       if (!node.is(ops::matmul) || in_loop[size_t(node.id)]) continue;
@@ -263,12 +223,10 @@ class HoistAfter {
 
   void choose_crossing() {
     CutProblem problem;
-    for (const std::optional<Values>& terms : sums_) {
-      if (!terms) continue;
-      for (Value term : *terms) {
-        const Values operands = needed_operands(term);
-        problem.wanted.insert(problem.wanted.end(), operands.begin(), operands.end());
-      }
+    for (size_t k = 0; k < carries_; ++k) {
+      if (!sums_->has(k)) continue;
+      const Values operands = sums_->needed(k);
+      problem.wanted.insert(problem.wanted.end(), operands.begin(), operands.end());
     }
     for (Value emit : scan_.emits()) {
       if (late_[id(emit)]) problem.wanted.push_back(emit);
@@ -293,9 +251,11 @@ class HoistAfter {
     auto copy = std::make_unique<Graph>(body_.name());
     ValueMap known(body_);
     ScanParts parts;
+    Values of_rows;
     for (size_t i = 0; i < operands_.size(); ++i) {
       const bool is_carry = i >= streams_ && i < streams_ + carries_;
-      if (is_carry && sums_[i - streams_]) continue;
+      if (i == streams_ + carries_) of_rows = sums_->add_carries(*copy, parts, to_);
+      if (is_carry && sums_->has(i - streams_)) continue;
       const Value input = body_.inputs()[i];
       known.set(input, copy->input(input.type(), input.name(), input.node->where));
       (i < streams_ ? parts.streams
@@ -303,17 +263,26 @@ class HoistAfter {
                     : parts.captures)
           .push_back(operands_[i]);
     }
+    if (operands_.size() == streams_ + carries_) of_rows = sums_->add_carries(*copy, parts, to_);
     Values wanted;
     std::vector<std::string> names;
     const Values& emitted = emitted_.values();
     for (Value emit : emitted) names.push_back(emit.name());
     for (size_t k = 0; k < carries_; ++k) {
-      if (sums_[k]) continue;
+      if (sums_->has(k)) continue;
       wanted.push_back(scan_.next()[k]);
       names.push_back(scan_.node().names[emits_ + k]);
     }
+    const size_t kept = wanted.size();
+    wanted.insert(wanted.end(), sums_->of_rows().begin(), sums_->of_rows().end());
     wanted.insert(wanted.end(), emitted.begin(), emitted.end());
-    copy->set_results(copy_cone(body_, known, wanted, *copy));
+    Values results = copy_cone(body_, known, wanted, *copy);
+    for (size_t i = 0; i < of_rows.size(); ++i) {
+      Value& matrix = results[kept + i];
+      matrix = sums_->next(i, of_rows[i], matrix);
+      names.push_back(matrix.name());
+    }
+    copy->set_results(std::move(results));
     parts.body = freeze(std::move(copy));
     parts.steps = scan_.steps();
     parts.reverse = scan_.reverse();
@@ -343,8 +312,7 @@ class HoistAfter {
 
   Values build() {
     const WhereScope scope(scan_.node().where);
-    const bool empty = emitted_.empty() && std::all_of(sums_.begin(), sums_.end(),
-                                                       [](const auto& sum) { return bool(sum); });
+    const bool empty = emitted_.empty() && needed_in_loop().empty();
     const Node* loop = empty ? &scan_.node() : &add_loop();
     Batch batch(body_, to_, scan_.steps());
     for (size_t i = streams_ + carries_; i < operands_.size(); ++i)
@@ -353,22 +321,14 @@ class HoistAfter {
     Values results;
     for (Value emit : scan_.emits())
       results.push_back(late_[id(emit)] ? batch.get_stacked(emit) : stacked(emit, *loop));
-    const auto is_moving = [this](Value value) { return moves(value); };
+    Values of_rows;
+    for (size_t i = 0; !empty && i < sums_->of_rows().size(); ++i)
+      of_rows.push_back(loop->result(loop->results() - int(sums_->of_rows().size() - i)));
     size_t next = emitted_.size();
     for (size_t k = 0; k < carries_; ++k) {
-      if (!sums_[k]) {
-        results.push_back(loop->result(int(next++)));
-        continue;
-      }
-      Value total = operands_[streams_ + k];
-      for (Value term : *sums_[k]) {
-        if (is_scatter_on_carry(term))
-          total = scatter_add(total, batch.get_stacked(term.node->operands[1]),
-                              batch.get_stacked(term.node->operands[2]));
-        else
-          total = total + sum_over_steps(term, is_moving, batch, to_, scan_.steps());
-      }
-      results.push_back(total);
+      results.push_back(sums_->has(k)
+                            ? sums_->total(k, operands_[streams_ + k], of_rows, batch, to_)
+                            : loop->result(int(next++)));
     }
     return results;
   }
@@ -378,15 +338,14 @@ class HoistAfter {
   const std::vector<Varies> varies_;
   const Values& operands_;
   Graph& to_;
-  const bool has_matrices_;  ///< a carry has one in every row
   size_t streams_, carries_, emits_;
   std::vector<bool> moving_, heavy_, late_, batches_;
   std::vector<bool> made_here_;
-  std::vector<std::optional<Values>> sums_;  // for each carry, the terms added
-  ValueSet emitted_;                         // of the new loop: still emitted, or crossing the cut
-  ValueMap whole_;                           // from parts to emitted concatenations
-  ValueSet multiplied_;                      // elementwise work of carries that products read
-  ValueSet inputs_, carry_index_;            // of the body
+  std::optional<Accumulated> sums_;  // the carries that only accumulate
+  ValueSet emitted_;                 // of the new loop: still emitted, or crossing the cut
+  ValueMap whole_;                   // from parts to emitted concatenations
+  ValueSet multiplied_;              // elementwise work of carries that products read
+  ValueSet inputs_, carry_index_;    // of the body
   Values crossing_;
 };
 

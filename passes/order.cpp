@@ -75,6 +75,10 @@ constexpr OrderRule listed_rules[] = {
     {"reductions", "precision", Harm::slower,
      "Sums over the rows, which may read what is rounded, have one form only then."},
     {"precision", "fuse", Harm::slower, "A value is rounded in the kernel that computes it."},
+    {"simplify", "row-parameters", Harm::slower,
+     "It would fold the products with 1 by which parameters are copied."},
+    {"row-parameters", "fuse", Harm::slower,
+     "A kernel reads the copies only if they are there when it is formed."},
     {"reductions", "fuse", Harm::wrong,
      "A kernel sums along its rows or its columns, nothing else: others do not compile."},
 };

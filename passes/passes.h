@@ -25,6 +25,7 @@ extern const Pass reductions;
 extern const Pass remat;
 extern const Pass replicate;
 extern const Pass reroll;
+extern const Pass row_parameters;
 extern const Pass simplify;
 extern const Pass sparse_rows;
 extern const Pass unroll;

@@ -40,7 +40,7 @@ constexpr Variant variants[] = {
      "unroll{auto},simplify,"
      "cse,collectives,simplify,cse,"
      "sparse-rows,chunk",
-     "reductions,simplify,cse,fuse", false, true},
+     "reductions,simplify,cse,row-parameters,cse,fuse", false, true},
     // The same, except for recurrent layers that a library has.
     {"cudnn",
      "reroll,simplify,cse,vector-products,pack-matmuls,simplify,cse,hoist,simplify,cse,"
@@ -49,7 +49,7 @@ constexpr Variant variants[] = {
      "cse,hoist,align-axes,"
      "simplify,cse,collectives,simplify,"
      "cse,sparse-rows,chunk",
-     "reductions,simplify,cse,fuse", true},
+     "reductions,simplify,cse,row-parameters,cse,fuse", true},
 };
 /// The faster of `fused` and `cudnn`; `fused` if a target has no library, and until that is known.
 constexpr std::string_view kEither = "auto";
@@ -197,7 +197,8 @@ Pipeline kernel_pipeline(std::string_view variant, bool stores_bf16) {
   const Variant& known = find_variant(variant);
   Pipeline pipeline = parse_pipeline(known.kernels);
   if (!stores_bf16 || !known.rounds) return pipeline;
-  const auto place = std::ranges::find(pipeline, &passes::fuse, &PassUse::pass);
+  // Before what must not be rounded.
+  const auto place = std::ranges::find(pipeline, &passes::row_parameters, &PassUse::pass);
   pipeline.insert(place, parse_pipeline("precision{bf16}").front());
   return pipeline;
 }

@@ -100,12 +100,14 @@ bool contains(const Values& values, Value value) {
 // Terms may be chains of any length with shared parts: both functions visit each value once, with
 // an explicit stack.
 
-std::optional<Values> operands_of_sum(Value term, const Moves& moves) {
+std::optional<Values> operands_of_sum(Value term, const Moves& moves,
+                                      const std::function<bool(Value)>& is_known) {
   Values wanted, waiting{term};
   ValueSet seen(waiting);
   while (!waiting.empty()) {
     const Value at = waiting.back();
     waiting.pop_back();
+    if (is_known && is_known(at)) continue;
     if (const std::optional<Values> stacked = stacked_operands(at, moves)) {
       wanted.insert(wanted.end(), stacked->begin(), stacked->end());
       continue;
@@ -122,8 +124,8 @@ std::optional<Values> operands_of_sum(Value term, const Moves& moves) {
   return wanted;
 }
 
-Value sum_over_steps(Value term, const Moves& moves, Batch& batch, Graph& to, int64_t steps) {
-  ValueMap sums(*term.node->graph);
+Value sum_over_steps(Value term, const Moves& moves, Batch& batch, Graph& to, int64_t steps,
+                     ValueMap sums) {
   const auto sum_of = [&](Value at) -> Value {
     const Node& node = *at.node;
     if (!moves(at))

@@ -8,6 +8,7 @@
 
 #include "ir/graph.h"
 #include "passes/batch.h"
+#include "passes/region.h"
 
 namespace graphc::core {
 
@@ -15,13 +16,15 @@ namespace graphc::core {
 using Moves = std::function<bool(Value)>;
 
 /// The values of the body that must be stacked over all steps to form the sum of `term`: the
-/// operands of the products, sums and scatters that `term` is a linear combination of. Empty if it
-/// is not one.
-std::optional<Values> operands_of_sum(Value term, const Moves& moves);
+/// operands of the products, sums and scatters that `term` is a linear combination of, without
+/// those whose sum over all steps is known. Empty if it is not one.
+std::optional<Values> operands_of_sum(Value term, const Moves& moves,
+                                      const std::function<bool(Value)>& is_known);
 
 /// The sum; `operands_of_sum` must have succeeded, and its values must be set or computable in
-/// `batch`.
-Value sum_over_steps(Value term, const Moves& moves, Batch& batch, Graph& to, int64_t steps);
+/// `batch`. `sums` has the sums that are known, by values of the body.
+Value sum_over_steps(Value term, const Moves& moves, Batch& batch, Graph& to, int64_t steps,
+                     ValueMap sums);
 
 /// The terms added to a carry in each step, if its next is itself plus something and nothing else
 /// reads it; for scatters onto the carry, the results of the scatter nodes. Empty for other

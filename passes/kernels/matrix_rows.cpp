@@ -78,10 +78,8 @@ class MatrixRows {
     Values operands;
     for (Value operand : node.operands) operands.push_back(value_of(operand));
     const Shape& shape = node.types[0].shape;
-    if (const std::optional<Shape> other = other_shape(node)) {
-      for (Value& operand : operands) {
-        if (operand.shape().rank() > 0) operand = in_shape(operand, *other);
-      }
+    if (const std::optional<Shape> other = other_shape(node, operands)) {
+      for (Value& operand : operands) operand = in_shape(operand, shape, *other);
       const Value made = copy_node(node, std::move(operands), *to_).result();
       return known_.set(node.result(), reshape(made, shape));
     }
@@ -89,23 +87,46 @@ class MatrixRows {
     for (int i = 0; i < node.results(); ++i) known_.set(node.result(i), made.result(i));
   }
 
-  /// The value in this shape: what it is a reshape of, if that has the shape. A reshape between two
-  /// nodes would keep them out of one kernel.
-  static Value in_shape(Value value, const Shape& shape) {
+  /// An operand of what is computed in another shape, in that: what it is a reshape of, if that has
+  /// the shape. A reshape between two nodes would keep them out of one kernel.
+  static Value in_shape(Value value, const Shape& old, const Shape& other) {
+    if (value.shape().rank() == 0) return value;
+    const Shape shape = value.shape() == old ? other : Shape{other[-2], other[-1]};
     const bool reshaped = value.node->is(ops::reshape);
     if (reshaped && value.node->operands[0].shape() == shape) return value.node->operands[0];
     return reshape(value, shape);
   }
 
   /// The shape that an elementwise node is computed in, if that is not its own.
-  std::optional<Shape> other_shape(const Node& node) const {
+  std::optional<Shape> other_shape(const Node& node, const Values& operands) const {
     const Shape& shape = node.types[0].shape;
-    if (!is_elementwise(node.op) || node.results() != 1 || !reads_alike(node, shape))
-      return std::nullopt;
+    if (!is_elementwise(node.op) || node.results() != 1) return std::nullopt;
+    if (joins_columns(shape) && can_divide(operands, shape)) {
+      const int64_t last = rows_[-1];
+      return shape.with(shape.rank() - 1, last).insert(shape.rank(), shape[-1] / last);
+    }
+    if (!reads_alike(node, shape)) return std::nullopt;
     if (shape == rows_) return shape.insert(shape.rank(), 1);
     const bool of_matrix = shape.rank() == rows_.rank() + 2 && shape[-1] == 1 && shape[-2] > 1;
     if (of_matrix) return shape.without(shape.rank() - 1);
     return std::nullopt;
+  }
+
+  /// Whether it is [batch, heads * V] where the rows are [batch, heads].
+  bool joins_columns(const Shape& shape) const {
+    return rows_.rank() > 1 && shape.rank() == rows_.rank() && shape[-1] > rows_[-1] &&
+           shape[-1] % rows_[-1] == 0 && std::equal(shape.begin(), shape.end() - 1, rows_.begin());
+  }
+
+  /// Whether operands of such a node can be read as [batch, heads, V]: what the loop reads, what is
+  /// computed like that, and vectors [heads * V].
+  static bool can_divide(const Values& operands, const Shape& shape) {
+    return std::ranges::all_of(operands, [&](Value operand) {
+      const Shape& own = operand.shape();
+      if (own.rank() == 0) return true;
+      if (own == shape) return operand.node->is(ops::input) || operand.node->is(ops::reshape);
+      return own.elements() == shape[-1] && own[-1] == shape[-1] && operand.node->is(ops::input);
+    });
   }
 
   bool is_repeated(const Node& node) const {
@@ -130,11 +151,13 @@ class MatrixRows {
 
 }  // namespace
 
-Shape matrix_rows(const Scan& scan) {
+Shape matrix_rows(std::span<const Value> carries) {
+  int rank = 0;
+  for (const Value carry : carries) rank = std::max(rank, carry.shape().rank());
   Shape rows;
-  for (const Value carry : scan.body_carries()) {
+  for (const Value carry : carries) {
     const Shape& shape = carry.shape();
-    if (!is_matrix(shape)) continue;
+    if (shape.rank() < rank || !is_matrix(shape)) continue;
     const Shape lead(std::vector<int64_t>(shape.begin(), shape.end() - 2));
     if (rows.rank() != 0 && lead != rows) return {};
     rows = lead;

@@ -2,21 +2,26 @@
 // Loops whose rows carry a matrix: a cell with the state [rows, K, V].
 #pragma once
 
+#include <span>
+
 #include "ir/graph.h"
 #include "ir/scan.h"
 
 namespace graphc::core {
 
-/// The rows of the scan's carries, if one of them is a matrix in every row: [batch, heads] for a
-/// carry [batch, heads, K, V]. [] if none is, or if they differ in their rows.
-Shape matrix_rows(const Scan& scan);
+/// The rows of a loop's carries, if those of the highest rank are a matrix in every row: [batch,
+/// heads] for a carry [batch, heads, K, V], also beside one [batch, heads, K]. [] if they are not,
+/// or differ in their rows.
+Shape matrix_rows(std::span<const Value> carries);
+inline Shape matrix_rows(const Scan& scan) { return matrix_rows(scan.body_carries()); }
 /// The number of axes of these.
 inline int matrix_row_axes(const Scan& scan) { return matrix_rows(scan).rank(); }
 
 /// The step of such a scan in a form that makes few kernels over the same rows:
 ///
 /// - An elementwise value of one number per row gets a last axis of extent 1; one of a number per
-///   row of a matrix, [..., K, 1], loses it. Then K is its columns.
+///   row of a matrix, [..., K, 1], loses it. Then K is its columns. One of all heads side by side,
+///   [batch, heads * V], gets the rows [batch, heads].
 /// - Every reader of a cheap elementwise matrix has a copy of the node, if it computes the matrix
 ///   from one other matrix and from values that are the same along its rows or columns. To read
 ///   that matrix takes no longer than to read the result, which then need not be stored: S * decay.

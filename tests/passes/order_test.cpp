@@ -13,6 +13,7 @@
 #include "passes/passes.h"
 #include "passes/pipeline.h"
 #include "tests/passes/cells.h"
+#include "tests/passes/order_graphs.h"
 #include "tests/passes/values.h"
 #include "tests/testing/source_tree.h"
 
@@ -96,6 +97,17 @@ int64_t largest(const PipelineResult& result) { return largest_value(*result.gra
 int64_t reshapes(const PipelineResult& result) { return count(*result.graph, "reshape"); }
 int64_t transposes(const PipelineResult& result) { return count(*result.graph, "transpose"); }
 
+/// Captured values of two axes, or repeated by their strides.
+int64_t vectors_read_by_loops(const PipelineResult& result) {
+  int64_t vectors = 0;
+  for (const Node& node : result.graph->nodes()) {
+    if (!node.is(ops::scan)) continue;
+    for (const Value value : Scan(node).captures())
+      vectors += value.shape().rank() == 2 || value.node->is(ops::broadcast_to);
+  }
+  return vectors;
+}
+
 /// Elements of f32 in what loops give.
 int64_t given_in_f32(const PipelineResult& result) {
   int64_t elements = 0;
@@ -127,163 +139,6 @@ int64_t kernels_that_there_are_not(const PipelineResult& result) {
   });
 }
 
-// --- the graphs
-
-/// A loop that somebody wrote out, from a state of zeros.
-GraphPtr written_out() {
-  std::string text =
-      "graph @f(%x: f32[6,3,5]) state (%u: f32[5,5]) {\n"
-      "  %h0 = constant {dtype = f32, shape = [3,5], value = 0}\n";
-  for (int i = 0; i < 6; ++i)
-    text += fmt::format(
-        "  %h{1} = tanh(add(reshape(slice(%x) {{axis = 0, start = {0}, limit = {1}}}) "
-        "{{shape = [3,5]}}, matmul(%h{0}, %u)))\n",
-        i, i + 1);
-  return parse_graph(text + "  return %h6\n}");
-}
-
-GraphPtr cell(size_t index) { return parse_cell(all_cells()[index]); }
-GraphPtr lstm() { return cell(0); }
-GraphPtr lstm_training() { return with_gradients(cell(0)); }
-GraphPtr last_output() { return cell(1); }
-GraphPtr lstm_gates_training() { return with_gradients(cell(2)); }
-
-/// Two equal products in a loop: before autodiff one is left.
-GraphPtr equal_products() {
-  return with_gradients(parse_graph(R"(
-    graph @f(%x: f32[4,3,5], %h0: f32[3,5], %u: f32[5,5]) {
-      %h.e = scan %x.t in %x carry %h = %h0 with %u {
-        next %h = mul(tanh(matmul(%h, %u)), sigmoid(matmul(%h, %u)))
-      }
-      return %h.e
-    })"));
-}
-
-/// A loop that saves the state of every fourth step.
-GraphPtr every_fourth_state() {
-  return with_gradients(parse_graph(R"(
-    graph @f(%x: f32[16,3,5], %h0: f32[3,5]) {
-      %h.e = scan {save_every = 4} %x.t in %x carry %h = %h0 {
-        next %h = tanh(mul(tanh(%h), %x.t))
-      }
-      return %h.e
-    })"));
-}
-
-/// A loop with a matrix for each of two heads.
-GraphPtr heads() {
-  return with_gradients(parse_graph(R"(
-    graph @f(%x: f32[4,3,2,5], %h0: f32[3,2,5], %u: f32[2,5,5]) {
-      %hs, %h.e = scan %x.t in %x carry %h = %h0 with %u {
-        %z = transpose(matmul(transpose(%h) {permutation = [1,0,2]}, %u)) {permutation = [1,0,2]}
-        %h.1 = add(mul(%h, 0.5), tanh(add(mul(%x.t, %h), %z)))
-        next %h = %h.1
-        emit %h.1
-      }
-      return %hs
-    })"));
-}
-
-/// A loop that feeds the index of its largest output back.
-GraphPtr indices() {
-  return parse_graph(R"(
-    graph @f(%x: f32[4,3,5], %token0: i32[3], %h0: f32[3,5], %u: f32[5,5]) {
-      %h.e, %token.e = scan %x.t in %x carry %h = %h0, %token = %token0 with %u {
-        %hot = cast(one_hot(%token) {depth = 5}) {dtype = f32}
-        %h.1 = tanh(add(add(%x.t, %hot), matmul(%h, %u)))
-        next %h = %h.1, %token = argmax(%h.1) {axis = 1}
-      }
-      return %h.e, %token.e
-    })");
-}
-
-/// A loop over a matrix in every row.
-GraphPtr linear_attention() {
-  return with_gradients(parse_graph(R"(
-    graph @f(%k: f32[16,3,5,1], %v: f32[16,3,1,7], %s0: f32[3,5,7]) {
-      %o, %s.e = scan %k.t in %k, %v.t in %v carry %s = %s0 {
-        %s.1 = add(mul(%s, 0.9), mul(%k.t, %v.t))
-        next %s = %s.1
-        emit sum(mul(%s.1, %k.t)) {axes = [1]}
-      }
-      return %o
-    })"));
-}
-
-GraphPtr matrix_read_by_product() {
-  return with_gradients(parse_graph(R"(
-    graph @f(%k: f32[16,3,5,1], %v: f32[16,3,1,7], %q: f32[16,3,1,5], %s0: f32[3,5,7]) {
-      %o, %s.e = scan %k.t in %k, %v.t in %v, %q.t in %q carry %s = %s0 {
-        %s.1 = add(mul(%s, 0.9), mul(%k.t, %v.t))
-        next %s = %s.1
-        emit matmul(%q.t, %s.1)
-      }
-      return %o
-    })"));
-}
-
-GraphPtr softmax() {
-  return with_gradients(parse_graph(R"(
-    graph @f(%x: f32[4,7]) {
-      %e = exp(sub(%x, max(%x) {axes = [1], keep = true}))
-      return div(%e, sum(%e) {axes = [1], keep = true})
-    })"));
-}
-
-GraphPtr loss() {
-  return with_gradients(parse_graph(R"(
-    graph @f(%x: f32[4,7], %t: i32[4]) { return mean(cross_entropy(%x, %t)) {axes = [0]} })"));
-}
-
-GraphPtr embedding() {
-  return parse_graph(R"(
-    graph @train(%i: i32[5,2], %h0: f32[2,3]) state (%table: f32[40,3]) {
-      %h.e = scan %i.t in %i carry %h = %h0 with %table {
-        next %h = tanh(add(%h, gather(%table, %i.t)))
-      }
-      %loss = sum(%h.e) {axes = [0,1]}
-      %g = grad %loss, %table
-      next %table = sub(%table, %g)
-      return %loss
-    })");
-}
-
-/// The same on two ranks.
-GraphPtr embedding_on_ranks() {
-  return parse_graph(R"(
-    graph @train(%i: i32[5,2], %h0: f32[2,3]) state (%table: f32[40,3]) {
-      %h.e = scan %i.t in %i carry %h = %h0 with %table {
-        next %h = tanh(add(%h, gather(%table, %i.t)))
-      }
-      %loss = sum(%h.e) {axes = [0,1]}
-      %g = grad %loss, %table
-      next %table = sub(%table, all_reduce(%g) {ranks = 2})
-      return %loss
-    })");
-}
-
-/// A vocabulary projection, its loss and gradients: 15 rows of 33 columns.
-GraphPtr projection() {
-  return parse_graph(R"(
-    graph @head(%x: f32[15,4], %targets: i32[15], %w: f32[4,33]) {
-      %losses = cross_entropy matmul(%x, %w), %targets
-      %dx, %dw = grad sum(%losses) {axes = [0]}, %x, %w
-      return %losses, %dx, %dw
-    })");
-}
-
-GraphPtr sum_changed_back() {
-  return parse_graph(R"(
-    graph @f(%x: f32[3,4]) {
-      return div(%x, reshape(sum(%x) {axes = [1]}) {shape = [3,1]})
-    })");
-}
-
-GraphPtr sums_of_several_axes() {
-  return parse_graph(
-      "graph (%x: f32[3,4,5]) { return sum(%x) {axes = [0,2]}, max(%x) {axes = [1]} }");
-}
-
 // --- the exchanges
 
 struct Exchange {
@@ -294,33 +149,35 @@ struct Exchange {
 };
 
 constexpr Exchange exchanges[] = {
-    {"reroll", "simplify", written_out, nodes},
-    {"simplify,cse", "autodiff", equal_products, given_by_loops},
-    {"pack-matmuls", "hoist", lstm_gates_training, products_in_loops},
-    {"hoist", "autodiff", lstm_training, nodes},
-    {"hoist", "outline", lstm, loops_not_recognised},
-    {"outline", "autodiff", softmax, derivatives_of_maxima},
-    {"align-axes", "autodiff", heads, transposes},
-    {"expand", "align-axes", indices, reshapes_in_loops},
-    {"vector-products", "chunk-recurrence", matrix_read_by_product, given_by_loops},
-    {"chunk-recurrence", "autodiff", linear_attention, given_by_loops},
-    {"remat", "autodiff", every_fourth_state, given_by_loops},
-    {"autodiff", "expand", loss, derivatives_of_maxima},
-    {"expand", "simplify,cse,hoist", loss, left_to_do},
-    {"hoist", "unroll", lstm_training, products, "full"},
-    {"unroll", "simplify", last_output, products, "full"},
-    {"hoist", "sparse-rows", embedding, tables_updated_whole},
-    {"autodiff", "sparse-rows", embedding, tables_updated_whole},
-    {"autodiff", "collectives", embedding_on_ranks, tables_updated_whole},
-    {"collectives", "sparse-rows", embedding_on_ranks, tables_updated_whole},
-    {"autodiff,expand", "chunk", projection, largest},
-    {"hoist", "chunk", projection, largest},
-    {"chunk", "fuse", projection, largest},
-    {"reductions", "simplify", sum_changed_back, reshapes},
-    {"autodiff", "precision", lstm_training, given_in_f32},
-    {"reductions", "precision", lstm_training, given_in_f32},
-    {"precision", "fuse", lstm_training, given_in_f32},
-    {"reductions", "fuse", sums_of_several_axes, kernels_that_there_are_not},
+    {"reroll", "simplify", ordered::written_out, nodes},
+    {"simplify,cse", "autodiff", ordered::equal_products, given_by_loops},
+    {"pack-matmuls", "hoist", ordered::lstm_gates_training, products_in_loops},
+    {"hoist", "autodiff", ordered::lstm_training, nodes},
+    {"hoist", "outline", ordered::lstm, loops_not_recognised},
+    {"outline", "autodiff", ordered::softmax, derivatives_of_maxima},
+    {"align-axes", "autodiff", ordered::heads, transposes},
+    {"expand", "align-axes", ordered::indices, reshapes_in_loops},
+    {"vector-products", "chunk-recurrence", ordered::matrix_read_by_product, given_by_loops},
+    {"chunk-recurrence", "autodiff", ordered::linear_attention, given_by_loops},
+    {"remat", "autodiff", ordered::every_fourth_state, given_by_loops},
+    {"autodiff", "expand", ordered::loss, derivatives_of_maxima},
+    {"expand", "simplify,cse,hoist", ordered::loss, left_to_do},
+    {"hoist", "unroll", ordered::lstm_training, products, "full"},
+    {"unroll", "simplify", ordered::last_output, products, "full"},
+    {"hoist", "sparse-rows", ordered::embedding, tables_updated_whole},
+    {"autodiff", "sparse-rows", ordered::embedding, tables_updated_whole},
+    {"autodiff", "collectives", ordered::embedding_on_ranks, tables_updated_whole},
+    {"collectives", "sparse-rows", ordered::embedding_on_ranks, tables_updated_whole},
+    {"autodiff,expand", "chunk", ordered::projection, largest},
+    {"hoist", "chunk", ordered::projection, largest},
+    {"chunk", "fuse", ordered::projection, largest},
+    {"reductions", "simplify", ordered::sum_changed_back, reshapes},
+    {"autodiff", "precision", ordered::lstm_training, given_in_f32},
+    {"reductions", "precision", ordered::lstm_training, given_in_f32},
+    {"precision", "fuse", ordered::lstm_training, given_in_f32},
+    {"simplify", "row-parameters", ordered::parameters_of_heads, vectors_read_by_loops},
+    {"row-parameters", "fuse", ordered::parameters_of_heads, vectors_read_by_loops},
+    {"reductions", "fuse", ordered::sums_of_several_axes, kernels_that_there_are_not},
 };
 
 Pipeline joined_pipeline(std::string_view variant, std::string_view unroll = "auto") {

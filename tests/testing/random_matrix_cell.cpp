@@ -144,7 +144,9 @@ class RandomMatrixCell {
     const auto input = [&](const Shape& shape, const char* name, DType dtype = DType::f32) {
       return body->input({dtype, shape}, name);
     };
-    const Value k = input(shape({keys_}), "k"), q = input(shape({keys_}), "q");
+    const bool are_joined = rows_.size() > 1 && chance(3);
+    const Value k_given = input(are_joined ? joined() : shape({keys_}), "k");
+    const Value q = input(shape({keys_}), "q");
     const Value v = input(shape({values_}), "v"), g = input(shape(), "g");
     streams_ = 4;
     if (mask_ == RowMask::boolean) given_ = input({batch_}, "mask", DType::boolean);
@@ -160,7 +162,7 @@ class RandomMatrixCell {
     if (mask_ == RowMask::lengths) given_ = input({batch_}, "lengths", DType::i32);
     if (mask_ == RowMask::capture) given_ = input({batch_}, "mask", DType::boolean);
 
-    const Value s = states[0];
+    const Value s = states[0], k = are_joined ? divided(k_given, *body) : k_given;
     Value read = read_by_keys(s, k);
     if (has_vector) read = read + product(*body, states[1]);
     const Value u = bounded(v - read);
@@ -168,6 +170,7 @@ class RandomMatrixCell {
     if (has_number) gate = maximum(g, states.back() * 0.5);
     Value next = decay(s, k, v, gate) * s + outer(k * matrix_column(sigmoid(gate)), u);
     if (chance(3)) next = next - outer(read_by_values(s, v) * 0.1, bounded(v));
+    if (chance(5)) next = next + sigmoid(next * learned(*body)) * 0.2;
     const Value out = query_of_group(next, q);
     Values results{held(next, s)};
     if (has_vector) results.push_back(held(tanh(out + states[1] * 0.2), states[1]));
@@ -175,6 +178,26 @@ class RandomMatrixCell {
     results.push_back(chance(3) ? bounded(out) * row_number(gate) : out);
     body->set_results(results);
     return freeze(std::move(body));
+  }
+
+  /// Keys of all heads side by side.
+  Shape joined() const { return {batch_, rows_[1] * keys_}; }
+
+  /// These times a parameter, by head.
+  Value divided(Value k, Graph& body) {
+    const Value parameter = body.input({DType::f32, {k.shape()[1]}}, "r");
+    return reshape(chance(2) ? k * parameter : tanh(k) + parameter, shape({keys_}));
+  }
+
+  /// A parameter of all rows or of each head: of an element, a row or a column of the matrix, or of
+  /// all of it. Its derivative is a sum over rows.
+  Value learned(Graph& body) {
+    Ints extents(rows_.size() - 1);
+    for (size_t axis = 0; axis < extents.size(); ++axis)
+      extents[axis] = chance(2) ? 1 : rows_[axis + 1];
+    extents.push_back(chance(2) ? 1 : keys_);
+    extents.push_back(chance(2) ? 1 : values_);
+    return body.input({DType::f32, Shape(extents)}, "p");
   }
 
   /// A number a row, for its vectors.

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/accumulated.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "ir/build.h"
+#include "ir/op.h"
+#include "passes/kernels/matrix_rows.h"
+
+namespace graphc::core {
+
+Accumulated::Accumulated(const Scan& scan, Moves moves, const Moves& made_here)
+    : scan_(scan), moves_(std::move(moves)) {
+  for (const Value carry : scan.body_carries()) carries_.add(carry);
+  find_terms();
+  Values others;
+  for (size_t k = 0; k < terms_.size(); ++k) {
+    if (!has(k)) others.push_back(scan.body_carries()[k]);
+  }
+  rows_ = matrix_rows(others);
+  if (has_matrices()) find_row_sums(made_here);
+}
+
+void Accumulated::find_terms() {
+  const Graph& body = scan_.body();
+  const std::vector<std::vector<int>> uses = value_uses(body);
+  const std::vector<bool> live = live_nodes(body);
+  std::vector<std::vector<const Node*>> users(body.nodes().size());
+  for (const Node& node : body.nodes()) {
+    if (!live[size_t(node.id)]) continue;
+    for (const Value operand : node.operands) users[size_t(operand.node->id)].push_back(&node);
+  }
+  const auto is_sum = [&](Value term) {
+    return is_scatter_on_carry(term) || operands_of_sum(term, moves_, {});
+  };
+  for (size_t k = 0; k < scan_.next().size(); ++k) {
+    terms_.push_back(terms_added(scan_.body_carries()[k], scan_.next()[k], uses, users));
+    if (terms_[k] && !std::ranges::all_of(*terms_[k], is_sum)) terms_[k] = std::nullopt;
+  }
+}
+
+void Accumulated::find_row_sums(const Moves& made_here) {
+  const auto is_of_matrices = [&](Value value) {
+    return value.node->is(ops::sum) && made_here(value.node->operands[0]) &&
+           is_matrix_of_rows(value.node->operands[0].shape());
+  };
+  for (std::optional<Values>& terms : terms_) {
+    if (!terms) continue;
+    // A sum within rows is what its row accumulates already.
+    const auto stays = [&](Value term) { return is_of_matrices(term) && axes(term, true).empty(); };
+    if (std::ranges::any_of(*terms, stays)) terms = std::nullopt;
+    for (size_t i = 0; terms && i < terms->size(); ++i) {
+      if (is_scatter_on_carry((*terms)[i])) continue;
+      operands_of_sum((*terms)[i], moves_, [&](Value value) {
+        const bool is_row_sum = is_of_matrices(value) && !axes(value, true).empty();
+        if (is_row_sum && row_sums_.add(value)) of_rows_.push_back(value.node->operands[0]);
+        return is_row_sum;
+      });
+    }
+  }
+}
+
+bool Accumulated::any() const {
+  return std::ranges::any_of(terms_,
+                             [](const std::optional<Values>& terms) { return bool(terms); });
+}
+
+/// Whether the term is a scatter onto a carry, or onto another such scatter.
+bool Accumulated::is_scatter_on_carry(Value term) const {
+  if (!term.node->is(ops::scatter_add)) return false;
+  Value base = term.node->operands[0];
+  while (base.node->is(ops::scatter_add) || base.node->is(ops::add)) {
+    const Node& node = *base.node;
+    const bool right = node.is(ops::add) && carries_.contains(node.operands[1]);
+    base = node.operands[right ? 1 : 0];
+  }
+  return carries_.contains(base);
+}
+
+bool Accumulated::is_matrix_of_rows(const Shape& shape) const {
+  return shape.rank() == rows_.rank() + 2 && std::equal(rows_.begin(), rows_.end(), shape.begin());
+}
+
+Values Accumulated::needed_by(Value term) const {
+  if (is_scatter_on_carry(term)) return {term.node->operands[1], term.node->operands[2]};
+  return *operands_of_sum(term, moves_, [&](Value x) { return row_sums_.contains(x); });
+}
+
+Values Accumulated::needed(size_t carry) const {
+  Values values;
+  for (const Value term : *terms_[carry]) {
+    const Values operands = needed_by(term);
+    values.insert(values.end(), operands.begin(), operands.end());
+  }
+  return values;
+}
+
+Accumulated::Ints Accumulated::axes(Value sum, bool rows) const {
+  Ints found;
+  for (const int64_t axis : sum.node->attributes.get_ints("axes")) {
+    if ((axis < rows_.rank()) == rows) found.push_back(axis);
+  }
+  return found;
+}
+
+Values Accumulated::add_carries(Graph& body, ScanParts& parts, Graph& to) const {
+  Values inputs;
+  for (const Value sum : row_sums_.values()) {
+    Type type = sum.node->operands[0].type();
+    const Ints inner = axes(sum, false);
+    for (auto axis = inner.rbegin(); axis != inner.rend(); ++axis)
+      type.shape = type.shape.without(int(*axis));
+    inputs.push_back(body.input(type, sum.name(), sum.node->where));
+    parts.initial.push_back(splat(to, 0, type));
+  }
+  return inputs;
+}
+
+Value Accumulated::next(size_t row_sum, Value carry, Value matrix) const {
+  const Value sum = row_sums_.values()[row_sum];
+  const WhereScope scope(sum.node->where);
+  const Ints inner = axes(sum, false);
+  return carry + (inner.empty() ? matrix : core::sum(matrix, inner));
+}
+
+Value Accumulated::total(size_t carry, Value initial, const Values& rows, Batch& batch,
+                         Graph& to) const {
+  ValueMap sums(scan_.body());
+  for (size_t i = 0; i < row_sums_.size(); ++i) {
+    const Value sum = row_sums_.values()[i];
+    const WhereScope scope(sum.node->where);
+    const Ints outer = axes(sum, true);
+    sums.set(sum, reshape(outer.empty() ? rows[i] : core::sum(rows[i], outer), sum.shape()));
+  }
+  Value total = initial;
+  for (const Value term : *terms_[carry]) {
+    if (is_scatter_on_carry(term))
+      total = scatter_add(total, batch.get_stacked(term.node->operands[1]),
+                          batch.get_stacked(term.node->operands[2]));
+    else
+      total = total + sum_over_steps(term, moves_, batch, to, scan_.steps(), sums);
+  }
+  return total;
+}
+
+}  // namespace graphc::core
