@@ -19,6 +19,7 @@ Accumulated::Accumulated(const Scan& scan, Moves moves, const Moves& made_here)
     if (!has(k)) others.push_back(scan.body_carries()[k]);
   }
   rows_ = matrix_rows(others);
+  has_loops_ = contains(scan.body(), ops::scan);
   if (has_matrices()) find_row_sums(made_here);
 }
 
@@ -32,7 +33,7 @@ void Accumulated::find_terms() {
     for (const Value operand : node.operands) users[size_t(operand.node->id)].push_back(&node);
   }
   const auto is_sum = [&](Value term) {
-    return is_scatter_on_carry(term) || operands_of_sum(term, moves_, {});
+    return is_scatter_on_carry(term) || operands_of_sum(term, moves_, [](Value) { return false; });
   };
   for (size_t k = 0; k < scan_.next().size(); ++k) {
     terms_.push_back(terms_added(scan_.body_carries()[k], scan_.next()[k], uses, users));
@@ -41,22 +42,36 @@ void Accumulated::find_terms() {
 }
 
 void Accumulated::find_row_sums(const Moves& made_here) {
+  // A sum that the loop gives anyhow would be computed twice.
+  Values given(scan_.emits().begin(), scan_.emits().end());
+  for (size_t k = 0; k < terms_.size(); ++k) {
+    if (!has(k)) given.push_back(scan_.next()[k]);
+  }
+  const std::vector<bool> is_given = needed_for(scan_.body(), given);
   const auto is_of_matrices = [&](Value value) {
     return value.node->is(ops::sum) && made_here(value.node->operands[0]) &&
            is_matrix_of_rows(value.node->operands[0].shape());
   };
+  const auto is_row_sum = [&](Value value) {
+    if (!is_of_matrices(value) || is_given[size_t(value.node->id)]) return false;
+    const Ints axes = row_axes(value);
+    return std::ranges::any_of(axes, [&](int64_t axis) { return rows_[int(axis)] > 1; });
+  };
   for (std::optional<Values>& terms : terms_) {
-    if (!terms) continue;
-    // A sum within rows is what its row accumulates already.
-    const auto stays = [&](Value term) { return is_of_matrices(term) && axes(term, true).empty(); };
-    if (std::ranges::any_of(*terms, stays)) terms = std::nullopt;
+    Values found;
+    bool is_within_rows = false;
     for (size_t i = 0; terms && i < terms->size(); ++i) {
       if (is_scatter_on_carry((*terms)[i])) continue;
       operands_of_sum((*terms)[i], moves_, [&](Value value) {
-        const bool is_row_sum = is_of_matrices(value) && !axes(value, true).empty();
-        if (is_row_sum && row_sums_.add(value)) of_rows_.push_back(value.node->operands[0]);
-        return is_row_sum;
+        // What is summed within a row is what that row accumulates already.
+        is_within_rows |= is_of_matrices(value) && row_axes(value).empty();
+        if (is_row_sum(value)) found.push_back(value);
+        return is_row_sum(value);
       });
+    }
+    if (is_within_rows) terms = std::nullopt;
+    for (size_t i = 0; terms && i < found.size(); ++i) {
+      if (row_sums_.add(found[i])) of_rows_.push_back(found[i].node->operands[0]);
     }
   }
 }
@@ -82,6 +97,14 @@ bool Accumulated::is_matrix_of_rows(const Shape& shape) const {
   return shape.rank() == rows_.rank() + 2 && std::equal(rows_.begin(), rows_.end(), shape.begin());
 }
 
+bool Accumulated::joins_rows(const Node& reduction) const {
+  const Shape& shape = reduction.operands[0].shape();
+  if (!has_matrices() || is_matrix_of_rows(shape)) return false;
+  if (has_loops_) return true;
+  return shape.rank() >= rows_.rank() && std::equal(rows_.begin(), rows_.end(), shape.begin()) &&
+         !row_axes(reduction.result()).empty();
+}
+
 Values Accumulated::needed_by(Value term) const {
   if (is_scatter_on_carry(term)) return {term.node->operands[1], term.node->operands[2]};
   return *operands_of_sum(term, moves_, [&](Value x) { return row_sums_.contains(x); });
@@ -96,21 +119,26 @@ Values Accumulated::needed(size_t carry) const {
   return values;
 }
 
-Accumulated::Ints Accumulated::axes(Value sum, bool rows) const {
-  Ints found;
-  for (const int64_t axis : sum.node->attributes.get_ints("axes")) {
-    if ((axis < rows_.rank()) == rows) found.push_back(axis);
-  }
-  return found;
+Accumulated::Ints Accumulated::row_axes(Value sum) const {
+  Ints axes = sum.node->attributes.get_ints("axes");
+  std::erase_if(axes, [&](int64_t axis) { return axis >= rows_.rank(); });
+  return axes;
+}
+
+Accumulated::Ints Accumulated::inner_axes(Value sum) const {
+  Ints axes = sum.node->attributes.get_ints("axes");
+  std::erase_if(axes, [&](int64_t axis) { return axis < rows_.rank(); });
+  return axes;
 }
 
 Values Accumulated::add_carries(Graph& body, ScanParts& parts, Graph& to) const {
   Values inputs;
   for (const Value sum : row_sums_.values()) {
     Type type = sum.node->operands[0].type();
-    const Ints inner = axes(sum, false);
+    const Ints inner = inner_axes(sum);
     for (auto axis = inner.rbegin(); axis != inner.rend(); ++axis)
       type.shape = type.shape.without(int(*axis));
+    if (type.shape == rows_) type.shape = rows_.insert(rows_.rank(), 1);
     inputs.push_back(body.input(type, sum.name(), sum.node->where));
     parts.initial.push_back(splat(to, 0, type));
   }
@@ -120,8 +148,10 @@ Values Accumulated::add_carries(Graph& body, ScanParts& parts, Graph& to) const 
 Value Accumulated::next(size_t row_sum, Value carry, Value matrix) const {
   const Value sum = row_sums_.values()[row_sum];
   const WhereScope scope(sum.node->where);
-  const Ints inner = axes(sum, false);
-  return carry + (inner.empty() ? matrix : core::sum(matrix, inner));
+  const Ints inner = inner_axes(sum);
+  if (inner.empty()) return carry + matrix;
+  const Value within = core::sum(matrix, inner);
+  return carry + (within.shape() == carry.shape() ? within : reshape(within, carry.shape()));
 }
 
 Value Accumulated::total(size_t carry, Value initial, const Values& rows, Batch& batch,
@@ -130,7 +160,7 @@ Value Accumulated::total(size_t carry, Value initial, const Values& rows, Batch&
   for (size_t i = 0; i < row_sums_.size(); ++i) {
     const Value sum = row_sums_.values()[i];
     const WhereScope scope(sum.node->where);
-    const Ints outer = axes(sum, true);
+    const Ints outer = row_axes(sum);
     sums.set(sum, reshape(outer.empty() ? rows[i] : core::sum(rows[i], outer), sum.shape()));
   }
   Value total = initial;

@@ -25,6 +25,11 @@ class Accumulated {
 
   /// Whether rows carry a matrix.
   bool has_matrices() const { return rows_.rank() > 0; }
+  /// Whether they do, and go through loops inside.
+  bool has_loops() const { return has_matrices() && has_loops_; }
+  /// Whether it reduces vectors or numbers over rows that carry a matrix, or what loops inside give
+  /// for all of their steps.
+  bool joins_rows(const Node& reduction) const;
   /// Whether the carry is one of them.
   bool has(size_t carry) const { return bool(terms_[carry]); }
   bool any() const;
@@ -33,8 +38,8 @@ class Accumulated {
   /// The matrices that rows accumulate, or sums of them within a row: the loop computes them.
   const Values& of_rows() const { return of_rows_; }
 
-  /// Adds a carry to the loop for each of of_rows(): to its body an input, to its parts an initial
-  /// value of zeros, in `to`. Returns the inputs.
+  /// Adds a carry to a loop for each of of_rows(): an input to its body, which is returned, and
+  /// zeros, which are made in `to`, to its initial values.
   Values add_carries(Graph& body, ScanParts& parts, Graph& to) const;
   /// Such a carry's next value in the body.
   Value next(size_t row_sum, Value carry, Value matrix) const;
@@ -50,12 +55,14 @@ class Accumulated {
   bool is_scatter_on_carry(Value term) const;
   bool is_matrix_of_rows(const Shape& shape) const;
   Values needed_by(Value term) const;
-  /// The axes of a sum of matrices that are rows, or those that are not.
-  Ints axes(Value sum, bool rows) const;
+  /// Of the axes that a sum reduces, those that are rows, and those within a row.
+  Ints row_axes(Value sum) const;
+  Ints inner_axes(Value sum) const;
 
   const Scan& scan_;
   Moves moves_;
   Shape rows_;  ///< of a loop whose rows carry a matrix
+  bool has_loops_ = false;
   ValueSet carries_;
   ValueSet row_sums_;                         ///< sums over rows of the step's matrices
   Values of_rows_;                            ///< their operands

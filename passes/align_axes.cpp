@@ -137,11 +137,12 @@ class AlignedLoop {
     Attributes attributes = node.attributes;
     const Shape shape = groups_.shape_of(node.result());
     if (node.is(ops::iota)) {
+      const bool counts_all = !counts_along_axis(node);
+      if (counts_all && !std::ranges::is_sorted(groups_.order_of(node.result())))
+        return known_.set(node.result(), numbered(node));
       attributes.set("shape", Ints(shape.begin(), shape.end()));
-      if (counts_along_axis(node)) {
-        const int axis = int(node.attributes.get_int("axis", 0));
-        attributes.set("axis", int64_t(groups_.place_of(node.result(), axis)));
-      }
+      const int axis = int(node.attributes.get_int("axis", 0));
+      if (!counts_all) attributes.set("axis", int64_t(groups_.place_of(node.result(), axis)));
     } else if (node.is(ops::broadcast_to) ||
                (node.is(ops::constant) && node.types[0].shape.rank() > 0)) {
       attributes.set("shape", Ints(shape.begin(), shape.end()));
@@ -155,6 +156,22 @@ class AlignedLoop {
     const Node& made =
         body_->add(node.op, std::move(operands), std::move(attributes), {}, node.where, node.names);
     for (int i = 0; i < node.results(); ++i) known_.set(node.result(i), made.result(i));
+  }
+
+  /// The numbers of the elements of an iota, of two long axes or more, as they were before they are
+  /// rearranged.
+  Value numbered(const Node& iota) {
+    const Shape &old = iota.types[0].shape, shape = groups_.shape_of(iota.result());
+    const DType dtype = iota.types[0].dtype;
+    Value number;
+    int64_t stride = 1;
+    for (int axis = old.rank() - 1; axis >= 0; stride *= old[axis--]) {
+      if (old[axis] == 1) continue;
+      Value part = core::iota(*body_, shape, groups_.place_of(iota.result(), axis), dtype);
+      if (stride > 1) part = part * stride;
+      number = number ? number + part : part;
+    }
+    return number;
   }
 
   const Scan& scan_;

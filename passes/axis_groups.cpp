@@ -300,9 +300,9 @@ class AxisAnalysis {
       std::ranges::sort(places);
       if (std::ranges::adjacent_find(places) != places.end())
         return refuse(node, "has two axes of one kind");
-      if (node.is(ops::iota) && !counts_along_axis(node) &&
+      if (node.is(ops::iota) && !counts_along_axis(node) && !is_integer(node.types[0].dtype) &&
           !std::ranges::is_sorted(groups_.order_of(node.result())))
-        return refuse(node, "numbers its elements in another order");
+        return refuse(node, "numbers its elements in another order, rounded");
       if (node.is(ops::matmul) && !groups_.has_rows_[size_t(node.operands[0].node->id)])
         return refuse(node, "multiplies what is the same in all steps");
     }

@@ -126,6 +126,7 @@ GraphPtr hoist_scans(GraphPtr graph, bool distribute, Around around, Remarks& re
   while (std::any_of(graph->nodes().begin(), graph->nodes().end(), is_scan)) {
     const GraphPtr before = graph;
     graph = apply_part(graph, hoist_invariants, "moved invariants out of the loop", remarks);
+    graph = apply_part(graph, divide_row_sums, "sums matrices within rows first", remarks);
     // Sums over steps come first: a sum over rows moved before the loop would leave a sum over
     // steps.
     graph = apply_part(graph, hoist_after, "moved work on emits and sums after the loop", remarks);

@@ -21,6 +21,9 @@ enum class Around : uint8_t { nothing, loop };
 /// each row: inside another loop they would join the rows that it keeps apart.
 std::optional<Values> hoist_before(const Node& node, const Values& operands, Graph& to,
                                    Around around);
+/// Divides sums of matrices over rows and within them, so that the sum over rows can leave the
+/// loop.
+std::optional<Values> divide_row_sums(const Node& node, const Values& operands, Graph& to);
 /// Computes after the loop what no carry needs: heavy work on the way to emits, and carries that
 /// only accumulate products, sums over rows and scattered rows.
 std::optional<Values> hoist_after(const Node& node, const Values& operands, Graph& to);

@@ -93,11 +93,12 @@ class HoistAfter {
     return bytes;
   }
 
-  /// Whether it is a sum or a maximum of a larger value that is there only while the loop runs.
-  /// With matrices in every row, of any: to read one again takes longer than to reduce it while it
-  /// is in the cache.
+  /// Whether it is a sum or a maximum of a larger value that is there only while the loop runs. If
+  /// rows carry a matrix, of any larger value, since to read a matrix again takes longer than to
+  /// reduce it while it is in the cache; but not one that joins rows, which stay apart without it.
   bool reduces_what_is_made_here(const Node& node) const {
     if (!node.is(ops::sum) && !node.is(ops::max)) return false;
+    if (sums_->joins_rows(node)) return false;
     const Value operand = node.operands[0];
     return (sums_->has_matrices() || made_here(operand)) &&
            operand.shape().elements() > node.result().shape().elements();
@@ -210,7 +211,10 @@ class HoistAfter {
     if (is_emitted(value) || emitted_whole(value) || multiplied_.contains(value)) return 0;
     if (const Value next = next_of(value))
       return is_emitted(next) ? 0 : cost_of_storing(next.type());
-    return value.node->is(ops::input) ? 0 : cost_of_storing(value.type());
+    if (value.node->is(ops::input)) return 0;
+    // What lies around the loops of rows that carry a matrix joins the rows: better computed later.
+    const bool joins = sums_->has_loops() && is_elementwise(value.node->op);
+    return cost_of_storing(value.type()) + (joins ? 1 : 0);
   }
 
   /// Kernels of sums cannot include a concatenation, so it would be stored for the sum. Parts of an
@@ -251,19 +255,17 @@ class HoistAfter {
     auto copy = std::make_unique<Graph>(body_.name());
     ValueMap known(body_);
     ScanParts parts;
-    Values of_rows;
-    for (size_t i = 0; i < operands_.size(); ++i) {
-      const bool is_carry = i >= streams_ && i < streams_ + carries_;
-      if (i == streams_ + carries_) of_rows = sums_->add_carries(*copy, parts, to_);
-      if (is_carry && sums_->has(i - streams_)) continue;
+    const auto add = [&](size_t i, Values& list) {
       const Value input = body_.inputs()[i];
       known.set(input, copy->input(input.type(), input.name(), input.node->where));
-      (i < streams_ ? parts.streams
-       : is_carry   ? parts.initial
-                    : parts.captures)
-          .push_back(operands_[i]);
+      list.push_back(operands_[i]);
+    };
+    for (size_t i = 0; i < streams_; ++i) add(i, parts.streams);
+    for (size_t k = 0; k < carries_; ++k) {
+      if (!sums_->has(k)) add(streams_ + k, parts.initial);
     }
-    if (operands_.size() == streams_ + carries_) of_rows = sums_->add_carries(*copy, parts, to_);
+    const Values of_rows = sums_->add_carries(*copy, parts, to_);
+    for (size_t i = streams_ + carries_; i < operands_.size(); ++i) add(i, parts.captures);
     Values wanted;
     std::vector<std::string> names;
     const Values& emitted = emitted_.values();

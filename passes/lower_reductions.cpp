@@ -20,7 +20,7 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-/// From so many columns on it is faster to add rows than to gather elements that lie apart.
+/// From so many elements that follow each other it is faster to add rows than to gather elements.
 constexpr int64_t kColumnsForVectors = 16;
 
 Value reduce_last(const Op& op, Value x) {
@@ -77,8 +77,8 @@ Value reduce_rows_of_matrices(const Op& op, Value x, int from, int end) {
   return reshape(reduced, Shape(kept));
 }
 
-/// Reduces axes all of which are before the last: those that follow each other at once, the last of
-/// them first. In one step, elements that are added would lie apart from each other.
+/// Reduces axes all of which are before the last. Axes that follow each other are reduced as one,
+/// and of such groups the last one first. All in one step would gather elements that lie apart.
 Value reduce_in_front_of_columns(const Op& op, Value x, Ints axes) {
   while (!axes.empty()) {
     const int end = int(axes.back()) + 1;
@@ -173,7 +173,8 @@ std::optional<Values> lower_as_it_is(const Node& node, const Values& operands, G
   if (leading) return Values{reshape(reduce_leading(node.op, x, count), node.types[0].shape)};
   const int64_t behind = elements(x.shape(), int(axes.back()) + 1, rank);
   const bool before_last = axes.front() == rank - 1 - count && axes.back() == rank - 2;
-  if (behind >= kColumnsForVectors || (before_last && behind > 1))
+  const bool has_vectors = behind >= kColumnsForVectors && x.shape().elements() > 0;
+  if (has_vectors || (before_last && behind > 1))
     return Values{reshape(reduce_in_front_of_columns(node.op, x, axes), node.types[0].shape)};
   Ints order;
   for (int64_t axis = 0; axis < rank; ++axis) {

@@ -113,15 +113,23 @@ std::string PassOptions::to_text() const {
 
 void Remarks::add(const Node& node, std::string text) {
   const std::string name = node.names.empty() ? "" : node.names[0];
-  remarks_.push_back({pass_, name, node.where, std::move(text)});
+  put({pass_, name, node.where, std::move(text)});
 }
 
 void Remarks::notify(const Node& node, std::string text) {
-  add(node, std::move(text));
-  remarks_.back().is_notice = true;
+  const std::string name = node.names.empty() ? "" : node.names[0];
+  put({pass_, name, node.where, std::move(text), true});
 }
 
-void Remarks::add(std::string text) { remarks_.push_back({pass_, "", {}, std::move(text)}); }
+void Remarks::add(std::string text) { put({pass_, "", {}, std::move(text)}); }
+
+void Remarks::put(Remark remark) {
+  const auto is_same = [&](const Remark& other) {
+    return other.pass == remark.pass && other.node == remark.node && other.text == remark.text &&
+           other.where.line == remark.where.line && other.where.column == remark.where.column;
+  };
+  if (std::ranges::none_of(remarks_, is_same)) remarks_.push_back(std::move(remark));
+}
 
 PipelineResult run_pipeline(const GraphPtr& graph, const Pipeline& pipeline,
                             const PipelineSettings& settings) {

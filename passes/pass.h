@@ -50,6 +50,7 @@ struct Remark {
   bool is_notice = false;
 };
 
+/// What passes have to say, each thing once, also if a pass runs several times.
 class Remarks {
  public:
   void add(const Node& node, std::string text);
@@ -61,6 +62,8 @@ class Remarks {
   void set_pass(std::string_view pass) { pass_ = pass; }
 
  private:
+  void put(Remark remark);
+
   std::string pass_;
   std::vector<Remark> remarks_;
 };

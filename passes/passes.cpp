@@ -23,7 +23,7 @@ constexpr const Pass* listed_passes[] = {
     &passes::remat,             //
     &passes::replicate,         //
     &passes::reroll,            //
-    &passes::row_parameters,    //
+    &passes::row_operands,      //
     &passes::simplify,          //
     &passes::sparse_rows,       //
     &passes::unroll,            //

@@ -25,7 +25,7 @@ extern const Pass reductions;
 extern const Pass remat;
 extern const Pass replicate;
 extern const Pass reroll;
-extern const Pass row_parameters;
+extern const Pass row_operands;
 extern const Pass simplify;
 extern const Pass sparse_rows;
 extern const Pass unroll;

@@ -40,7 +40,7 @@ constexpr Variant variants[] = {
      "unroll{auto},simplify,"
      "cse,collectives,simplify,cse,"
      "sparse-rows,chunk",
-     "reductions,simplify,cse,row-parameters,cse,fuse", false, true},
+     "reductions,simplify,cse,row-operands,cse,fuse", false, true},
     // The same, except for recurrent layers that a library has.
     {"cudnn",
      "reroll,simplify,cse,vector-products,pack-matmuls,simplify,cse,hoist,simplify,cse,"
@@ -49,7 +49,7 @@ constexpr Variant variants[] = {
      "cse,hoist,align-axes,"
      "simplify,cse,collectives,simplify,"
      "cse,sparse-rows,chunk",
-     "reductions,simplify,cse,row-parameters,cse,fuse", true},
+     "reductions,simplify,cse,row-operands,cse,fuse", true},
 };
 /// The faster of `fused` and `cudnn`; `fused` if a target has no library, and until that is known.
 constexpr std::string_view kEither = "auto";
@@ -198,7 +198,7 @@ Pipeline kernel_pipeline(std::string_view variant, bool stores_bf16) {
   Pipeline pipeline = parse_pipeline(known.kernels);
   if (!stores_bf16 || !known.rounds) return pipeline;
   // Before what must not be rounded.
-  const auto place = std::ranges::find(pipeline, &passes::row_parameters, &PassUse::pass);
+  const auto place = std::ranges::find(pipeline, &passes::row_operands, &PassUse::pass);
   pipeline.insert(place, parse_pipeline("precision{bf16}").front());
   return pipeline;
 }

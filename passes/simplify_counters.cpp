@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rule of simplify on counters: a carry of one whole number to which every step adds the same
-// is a stream. So what is compared with it, a mask of lengths say, is known before the loop.
+// The rule of simplify on counters: a carry of few whole numbers, such as one for each row of the
+// batch, to which every step adds the same is a stream. So what is compared with it, a mask of
+// lengths say, is known before the loop.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -13,6 +14,9 @@
 namespace graphc::core {
 namespace {
 
+/// As many as a stream of them may have in each step.
+constexpr int64_t kMostCounters = 4096;
+
 /// How far a counter goes at most, in either direction.
 int64_t farthest(DType dtype) {
   return dtype == DType::i32 ? std::numeric_limits<int32_t>::max() : int64_t{1} << 53;
@@ -23,7 +27,9 @@ int64_t farthest(DType dtype) {
 std::optional<int64_t> added_by_step(Value carry, Value next, int64_t steps) {
   const Node& node = *next.node;
   const bool counts = carry.dtype() == DType::i32 || carry.dtype() == DType::i64;
-  if (!counts || carry.shape().elements() != 1 || next.type() != carry.type()) return std::nullopt;
+  const int64_t counters = carry.shape().elements();
+  if (!counts || counters == 0 || counters > kMostCounters || next.type() != carry.type())
+    return std::nullopt;
   if (!node.is(ops::add) && !node.is(ops::sub)) return std::nullopt;
   const size_t other = node.is(ops::add) && node.operands[1] == carry ? 0 : 1;
   if (node.operands[1 - other] != carry) return std::nullopt;
@@ -95,8 +101,10 @@ class Counters {
     const Type all{type.dtype, {steps}};
     Value index = iota(to_, {steps}, 0, type.dtype);
     if (scan_.reverse()) index = splat(to_, steps - 1, all) - index;
-    const Value numbers = index * splat(to_, *added_[k], all) + reshape(initial(k), {1});
-    return reshape(numbers, type.shape.insert(0, steps));
+    const Value since = index * splat(to_, *added_[k], all);
+    std::vector<int64_t> extents(size_t(type.shape.rank()) + 1, 1);
+    extents[0] = steps;
+    return reshape(since, Shape(extents)) + initial(k);
   }
 
   Values results(ScanParts parts) {

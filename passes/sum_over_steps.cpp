@@ -74,10 +74,6 @@ Value sum_of_scatters(const Node& node, Batch& batch, Graph& to) {
                      batch.get_stacked(node.operands[2]));
 }
 
-}  // namespace
-
-namespace {
-
 /// The values to stack for a term that is not itself a sum: the operands of what is summed over all
 /// steps. Empty for other terms.
 std::optional<Values> stacked_operands(Value term, const Moves& moves) {
@@ -100,14 +96,13 @@ bool contains(const Values& values, Value value) {
 // Terms may be chains of any length with shared parts: both functions visit each value once, with
 // an explicit stack.
 
-std::optional<Values> operands_of_sum(Value term, const Moves& moves,
-                                      const std::function<bool(Value)>& is_known) {
+std::optional<Values> operands_of_sum(Value term, const Moves& moves, const Moves& is_known) {
   Values wanted, waiting{term};
   ValueSet seen(waiting);
   while (!waiting.empty()) {
     const Value at = waiting.back();
     waiting.pop_back();
-    if (is_known && is_known(at)) continue;
+    if (is_known(at)) continue;
     if (const std::optional<Values> stacked = stacked_operands(at, moves)) {
       wanted.insert(wanted.end(), stacked->begin(), stacked->end());
       continue;
@@ -125,9 +120,11 @@ std::optional<Values> operands_of_sum(Value term, const Moves& moves,
 }
 
 Value sum_over_steps(Value term, const Moves& moves, Batch& batch, Graph& to, int64_t steps,
-                     ValueMap sums) {
+                     const ValueMap& known) {
+  ValueMap sums(*term.node->graph);
   const auto sum_of = [&](Value at) -> Value {
     const Node& node = *at.node;
+    if (const Value sum = known.find(at)) return sum;
     if (!moves(at))
       return batch.get(at).value * (mutated(Mutant::constant_term_summed_once) ? 1 : double(steps));
     if (is_product_of_rows(node) && moves(node.operands[0]) && moves(node.operands[1]))
@@ -144,7 +141,7 @@ Value sum_over_steps(Value term, const Moves& moves, Batch& batch, Graph& to, in
   while (!waiting.empty()) {
     const Value at = waiting.back();
     const size_t before = waiting.size();
-    if (!sums.find(at) && !stacked_operands(at, moves)) {
+    if (!sums.find(at) && !known.find(at) && !stacked_operands(at, moves)) {
       const Values linear = *linear_operands(*at.node, moves);
       for (auto operand = linear.rbegin(); operand != linear.rend(); ++operand) {
         if (!sums.find(*operand)) waiting.push_back(*operand);

@@ -12,19 +12,18 @@
 
 namespace graphc::core {
 
-/// Whether a value of a body differs from step to step.
+/// Says something of a value of a body: whether it differs from step to step.
 using Moves = std::function<bool(Value)>;
 
 /// The values of the body that must be stacked over all steps to form the sum of `term`: the
-/// operands of the products, sums and scatters that `term` is a linear combination of, without
-/// those whose sum over all steps is known. Empty if it is not one.
-std::optional<Values> operands_of_sum(Value term, const Moves& moves,
-                                      const std::function<bool(Value)>& is_known);
+/// operands of the products, sums and scatters that `term` is a linear combination of. Values that
+/// `is_known` says need nothing. Empty if `term` is no such combination.
+std::optional<Values> operands_of_sum(Value term, const Moves& moves, const Moves& is_known);
 
 /// The sum; `operands_of_sum` must have succeeded, and its values must be set or computable in
-/// `batch`. `sums` has the sums that are known, by values of the body.
+/// `batch`. `known` has the sums of values that were known.
 Value sum_over_steps(Value term, const Moves& moves, Batch& batch, Graph& to, int64_t steps,
-                     ValueMap sums);
+                     const ValueMap& known);
 
 /// The terms added to a carry in each step, if its next is itself plus something and nothing else
 /// reads it; for scatters onto the carry, the results of the scatter nodes. Empty for other

@@ -56,8 +56,9 @@ class MatrixRows {
   }
 
   static Value largest(const Scan& scan) {
-    return *std::ranges::max_element(scan.body_carries(), {},
-                                     [](Value carry) { return carry.shape().rank(); });
+    return *std::ranges::max_element(scan.body_carries(), {}, [](Value carry) {
+      return is_matrix(carry.shape()) ? carry.shape().rank() : 0;
+    });
   }
 
   GraphPtr run() {
@@ -153,11 +154,13 @@ class MatrixRows {
 
 Shape matrix_rows(std::span<const Value> carries) {
   int rank = 0;
-  for (const Value carry : carries) rank = std::max(rank, carry.shape().rank());
+  for (const Value carry : carries) {
+    if (is_matrix(carry.shape())) rank = std::max(rank, carry.shape().rank());
+  }
   Shape rows;
   for (const Value carry : carries) {
     const Shape& shape = carry.shape();
-    if (shape.rank() < rank || !is_matrix(shape)) continue;
+    if (shape.rank() != rank || !is_matrix(shape)) continue;
     const Shape lead(std::vector<int64_t>(shape.begin(), shape.end() - 2));
     if (rows.rank() != 0 && lead != rows) return {};
     rows = lead;

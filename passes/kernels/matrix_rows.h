@@ -9,9 +9,9 @@
 
 namespace graphc::core {
 
-/// The rows of a loop's carries, if those of the highest rank are a matrix in every row: [batch,
-/// heads] for a carry [batch, heads, K, V], also beside one [batch, heads, K]. [] if they are not,
-/// or differ in their rows.
+/// The rows of a loop's carries that are a matrix in every row, of the highest rank that there is:
+/// [batch, heads] for a carry [batch, heads, K, V], also beside one [batch, heads, K]. [] if there
+/// is none, or if they differ in their rows.
 Shape matrix_rows(std::span<const Value> carries);
 inline Shape matrix_rows(const Scan& scan) { return matrix_rows(scan.body_carries()); }
 /// The number of axes of these.

@@ -65,7 +65,7 @@ TEST(Accumulated, EachRowAddsUpItsOwnMatrix) {
 TEST(Accumulated, WithoutTheAxesThatAreSummedWithinRows) {
   expect_rows(accumulating("f32[7]", "add(%a, sum(%x) {axes = [0,1,2]})"), {3, 2, 7});
   expect_rows(accumulating("f32[2,5]", "add(%a, sum(%x) {axes = [0,3]})", true), {3, 2, 5});
-  expect_rows(accumulating("f32[]", "add(%a, sum(%x) {axes = [0,1,2,3]})"), {3, 2});
+  expect_rows(accumulating("f32[]", "add(%a, sum(%x) {axes = [0,1,2,3]})"), {3, 2, 1});
   // What is done with the sum is done once, behind the loop.
   expect_rows(accumulating("f32[1,7]",
                            "add(%a, reshape(mul(sum(%x) {axes = [0,1,2]}, 3.)) {shape = [1,7]})"),

@@ -175,8 +175,8 @@ constexpr Exchange exchanges[] = {
     {"autodiff", "precision", ordered::lstm_training, given_in_f32},
     {"reductions", "precision", ordered::lstm_training, given_in_f32},
     {"precision", "fuse", ordered::lstm_training, given_in_f32},
-    {"simplify", "row-parameters", ordered::parameters_of_heads, vectors_read_by_loops},
-    {"row-parameters", "fuse", ordered::parameters_of_heads, vectors_read_by_loops},
+    {"simplify", "row-operands", ordered::parameters_of_heads, vectors_read_by_loops},
+    {"row-operands", "fuse", ordered::parameters_of_heads, vectors_read_by_loops},
     {"reductions", "fuse", ordered::sums_of_several_axes, kernels_that_there_are_not},
 };
 

@@ -144,8 +144,10 @@ class RandomMatrixCell {
     const auto input = [&](const Shape& shape, const char* name, DType dtype = DType::f32) {
       return body->input({dtype, shape}, name);
     };
-    const bool are_joined = rows_.size() > 1 && chance(3);
-    const Value k_given = input(are_joined ? joined() : shape({keys_}), "k");
+    // Keys of each head, of all heads side by side, or shared by them.
+    const int form = rows_.size() > 1 ? draw(0, 3) : 0;
+    const Shape shared{batch_, keys_};
+    const Value k_given = input(form == 1 ? joined() : form == 2 ? shared : shape({keys_}), "k");
     const Value q = input(shape({keys_}), "q");
     const Value v = input(shape({values_}), "v"), g = input(shape(), "g");
     streams_ = 4;
@@ -162,7 +164,9 @@ class RandomMatrixCell {
     if (mask_ == RowMask::lengths) given_ = input({batch_}, "lengths", DType::i32);
     if (mask_ == RowMask::capture) given_ = input({batch_}, "mask", DType::boolean);
 
-    const Value s = states[0], k = are_joined ? divided(k_given, *body) : k_given;
+    const Value s = states[0];
+    Value k = form == 1 ? divided(k_given, *body) : k_given;
+    if (form == 2) k = reshape(k, {batch_, 1, keys_}) * matrix_column(sigmoid(g));
     Value read = read_by_keys(s, k);
     if (has_vector) read = read + product(*body, states[1]);
     const Value u = bounded(v - read);

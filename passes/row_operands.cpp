@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gives each row of a loop with matrices its own copy of what some rows share.
+//
+// The rows of a loop that carries [batch, heads, K, V] are [batch, heads]. What a step reads of
+// heads alone (a parameter [heads, V]) or of the batch alone (a stream [batch, K], a mask [batch])
+// is at no constant distance from row to row, so its nests would count rows otherwise than their
+// neighbours, and the loop would have a barrier a nest. Here it is repeated for all rows before the
+// loop, or computed by each row from what is. Then one count goes through all rows, whichever nest
+// it is (LoopCall::rows_apart). The copies are small beside the matrices. If a step also reads a
+// matrix that some rows share, nothing is repeated. The pass runs after all that would fold a
+// product with 1.
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "ir/build.h"
+#include "ir/op.h"
+#include "ir/rewrite.h"
+#include "ir/scan.h"
+#include "passes/kernels/matrix_rows.h"
+#include "passes/passes.h"
+#include "passes/region.h"
+#include "passes/simplify_rules.h"
+
+namespace graphc::core {
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+/// A value seen in the shape `own`, repeated to the shape `all`.
+struct Repeated {
+  Value value;
+  Shape own, all;
+  bool operator==(const Repeated&) const = default;
+};
+
+Shape with_steps(const Shape& shape, int64_t steps) { return shape.insert(0, steps); }
+
+/// The shape of an operand with all rows, if it has some of them; `value` is the shape of what is
+/// computed.
+std::optional<Shape> with_all_rows(const Shape& own, const Shape& value, const Shape& rows) {
+  const int lead = rows.rank();
+  // A vector of all heads side by side, read by [batch, heads * V].
+  if (value.rank() == lead && rows[0] > 1 && own.rank() > 0 && value[-1] > rows[-1] &&
+      value[-1] % rows[-1] == 0 && std::equal(value.begin(), value.end() - 1, rows.begin()) &&
+      own.elements() == value[-1] && own[-1] == value[-1])
+    return value;
+  if (own.rank() > value.rank() || value.rank() < lead ||
+      !std::equal(rows.begin(), rows.end(), value.begin()))
+    return std::nullopt;
+  Ints extents(size_t(value.rank() - own.rank()), 1);
+  extents.insert(extents.end(), own.begin(), own.end());
+  const bool has_some = std::any_of(extents.begin(), extents.begin() + lead,
+                                    [](int64_t extent) { return extent > 1; });
+  if (!has_some || std::equal(rows.begin(), rows.end(), extents.begin())) return std::nullopt;
+  std::copy(rows.begin(), rows.end(), extents.begin());
+  return Shape(extents);
+}
+
+bool is_matrix_of_rows(const Shape& shape, const Shape& rows) {
+  return shape.rank() > rows.rank() && std::count_if(shape.begin() + rows.rank(), shape.end(),
+                                                     [](int64_t extent) { return extent > 1; }) > 1;
+}
+
+/// A copy of the value: repeated by its strides, it would not be at a constant distance.
+Value copied(Value value, const Shape& own, const Shape& all, Graph& to) {
+  if (value.shape() != own) value = reshape(value, own);
+  if (value.dtype() == DType::boolean)
+    return logical_or(value, splat(to, 0, {DType::boolean, all}));
+  return value * splat(to, 1, {value.dtype(), all});
+}
+
+/// A scan with the copies that its step, and the steps of scans inside, read.
+class ScanOfRows {
+ public:
+  ScanOfRows(const Scan& scan, const Shape& rows) : scan_(scan), body_(scan.body()) {
+    known_for_rows_.resize(body_.nodes().size());
+    for (const Node& node : body_.nodes()) {
+      if (node.is(ops::scan)) {
+        find_inside(node, rows);
+      } else if (is_elementwise(node.op)) {
+        for (const Value operand : node.operands) find(operand, node.types[0].shape, rows);
+      }
+    }
+  }
+
+  /// Whether it reads what only some rows share and is not repeated, such as a matrix of each head:
+  /// then copies of the rest are of no use.
+  bool joins_rows() const { return joins_rows_; }
+
+  /// What the scan reads copies of, by the number of its operand.
+  struct Wanted {
+    size_t operand;
+    Shape own, all;
+    bool operator==(const Wanted&) const = default;
+  };
+  const std::vector<Wanted>& wanted() const { return wanted_; }
+
+  /// The scan in `to`. `copies` has what is wanted().
+  Values build(const Values& operands, const Values& copies, Graph& to) const {
+    Builder builder(*this, operands, copies);
+    return builder.build(to);
+  }
+
+ private:
+  static constexpr int kMostNodes = 8;  ///< that rows compute each for itself
+
+  bool is_carry(size_t i) const {
+    return i >= scan_.streams().size() && i < scan_.streams().size() + scan_.initial().size();
+  }
+  size_t number_of(Value input) const {
+    return size_t(std::ranges::find(body_.inputs(), input) - body_.inputs().begin());
+  }
+
+  /// How many nodes each row would compute for itself to have the value, beginning with streams and
+  /// captures; none if it depends on anything else.
+  std::optional<int> nodes_for_rows(Value value) {
+    std::optional<std::optional<int>>& known = known_for_rows_[size_t(value.node->id)];
+    if (!known) known = count_nodes(value);
+    return *known;
+  }
+  std::optional<int> count_nodes(Value value) {
+    const Node& node = *value.node;
+    if (node.is(ops::input)) return is_carry(number_of(value)) ? std::nullopt : std::optional(0);
+    if (node.is(ops::reshape)) return nodes_for_rows(node.operands[0]);
+    if (!is_elementwise(node.op) || node.results() != 1) return std::nullopt;
+    int count = 1;
+    for (const Value operand : node.operands) {
+      if (operand.shape().rank() == 0) continue;
+      const std::optional<int> more =
+          operand.shape() == value.shape() ? nodes_for_rows(operand) : std::nullopt;
+      if (!more || (count += *more) > kMostNodes) return std::nullopt;
+    }
+    return count;
+  }
+
+  void find(Value operand, const Shape& value, const Shape& rows) {
+    const std::optional<Shape> all = with_all_rows(operand.shape(), value, rows);
+    if (!all) return;
+    if (is_matrix_of_rows(*all, rows) || !nodes_for_rows(operand)) joins_rows_ = true;
+    if (!joins_rows_) want({operand, operand.shape(), *all});
+  }
+
+  void find_inside(const Node& node, const Shape& rows) {
+    inside_.emplace_back(&node, std::make_unique<ScanOfRows>(Scan(node), rows));
+    joins_rows_ |= inside_.back().second->joins_rows();
+    for (const Wanted& wanted : inside_.back().second->wanted())
+      want({node.operands[wanted.operand], wanted.own, wanted.all});
+  }
+
+  /// Collects what the scan itself has to be given for it.
+  void want(const Repeated& repeated) {
+    if (std::ranges::find(repeated_, repeated) != repeated_.end()) return;
+    repeated_.push_back(repeated);
+    const Node& node = *repeated.value.node;
+    if (!nodes_for_rows(repeated.value)) return;
+    if (node.is(ops::input)) {
+      const size_t i = number_of(repeated.value);
+      const bool is_stream = i < scan_.streams().size();
+      const int64_t steps = scan_.steps();
+      const Wanted wanted{i, is_stream ? with_steps(repeated.own, steps) : repeated.own,
+                          is_stream ? with_steps(repeated.all, steps) : repeated.all};
+      if (std::ranges::find(wanted_, wanted) == wanted_.end()) wanted_.push_back(wanted);
+      return;
+    }
+    for (const Value operand : node.operands) {
+      if (operand.shape().rank() > 0) want({operand, repeated.own, repeated.all});
+    }
+  }
+
+  /// Writes the scan.
+  class Builder {
+   public:
+    Builder(const ScanOfRows& from, const Values& operands, const Values& copies)
+        : from_(from), operands_(operands), copies_(copies), known_(from.body_) {}
+
+    Values build(Graph& to) {
+      add_inputs();
+      for (const Node& node : from_.body_.nodes()) {
+        if (!node.is(ops::input)) add(node);
+      }
+      Values results;
+      for (const Value result : from_.body_.results()) results.push_back(known_(result));
+      body_->set_results(std::move(results));
+      parts_.body = prune_scans(freeze(std::move(body_)));
+      parts_.steps = from_.scan_.steps();
+      parts_.reverse = from_.scan_.reverse();
+      parts_.save_every = from_.scan_.save_every();
+      const Node& node = from_.scan_.node();
+      return results_of(add_scan(to, std::move(parts_), node.where, node.names));
+    }
+
+   private:
+    void add_inputs() {
+      const size_t streams = from_.scan_.streams().size();
+      const size_t carries = from_.scan_.initial().size();
+      const auto add_copies = [&](bool of_streams) {
+        for (size_t i = 0; i < copies_.size(); ++i) {
+          const Wanted& wanted = from_.wanted_[i];
+          if ((wanted.operand < streams) != of_streams) continue;
+          const Value old = from_.body_.inputs()[wanted.operand];
+          const Type type{old.dtype(), of_streams ? wanted.all.without(0) : wanted.all};
+          const Value made = body_->input(type, old.name(), old.node->where);
+          const Shape own = of_streams ? wanted.own.without(0) : wanted.own;
+          made_.emplace_back(Repeated{old, own, type.shape}, made);
+          (of_streams ? parts_.streams : parts_.captures).push_back(copies_[i]);
+        }
+      };
+      for (size_t i = 0; i < operands_.size(); ++i) {
+        if (i == streams) add_copies(true);
+        const Value input = from_.body_.inputs()[i];
+        known_.set(input, body_->input(input.type(), input.name(), input.node->where));
+        Values& list = i < streams             ? parts_.streams
+                       : i < streams + carries ? parts_.initial
+                                               : parts_.captures;
+        list.push_back(operands_[i]);
+      }
+      add_copies(false);
+    }
+
+    void add(const Node& node) {
+      const WhereScope scope(node.where);
+      Values operands;
+      for (const Value operand : node.operands) operands.push_back(operand_of(node, operand));
+      Values results;
+      const auto inside =
+          std::ranges::find(from_.inside_, &node, [](const auto& x) { return x.first; });
+      if (inside != from_.inside_.end()) {
+        Values copies;
+        for (const Wanted& wanted : inside->second->wanted())
+          copies.push_back(repeated({node.operands[wanted.operand], wanted.own, wanted.all}));
+        results = inside->second->build(operands, copies, *body_);
+      } else {
+        results = results_of(copy_node(node, std::move(operands), *body_));
+      }
+      for (int i = 0; i < node.results(); ++i) known_.set(node.result(i), results[size_t(i)]);
+    }
+
+    /// The operand with all rows, if that is among what was found.
+    Value operand_of(const Node& node, Value operand) {
+      if (!is_elementwise(node.op)) return known_(operand);
+      for (const Repeated& known : from_.repeated_) {
+        if (known.value != operand || known.own != operand.shape()) continue;
+        if (broadcast(known.all, node.types[0].shape) == node.types[0].shape)
+          return repeated(known);
+      }
+      return known_(operand);
+    }
+
+    Value repeated(const Repeated& wanted) {
+      for (const auto& [known, made] : made_) {
+        if (known == wanted) return made;
+      }
+      const Node& node = *wanted.value.node;
+      Value made;
+      if (!from_.known_for_rows_[size_t(node.id)].value_or(std::nullopt)) {
+        made = copied(known_(wanted.value), wanted.own, wanted.all, *body_);
+      } else if (node.is(ops::reshape)) {
+        made = repeated({node.operands[0], wanted.own, wanted.all});
+      } else {
+        Values operands;
+        for (const Value operand : node.operands) {
+          operands.push_back(operand.shape().rank() == 0
+                                 ? known_(operand)
+                                 : repeated({operand, wanted.own, wanted.all}));
+        }
+        made = copy_node(node, std::move(operands), *body_).result();
+      }
+      made_.emplace_back(wanted, made);
+      return made;
+    }
+
+    const ScanOfRows& from_;
+    const Values& operands_;
+    const Values& copies_;
+    ValueMap known_;
+    std::vector<std::pair<Repeated, Value>> made_;
+    ScanParts parts_;
+    std::unique_ptr<Graph> body_ = std::make_unique<Graph>(from_.body_.name());
+  };
+
+  const Scan scan_;
+  const Graph& body_;
+  std::vector<std::optional<std::optional<int>>> known_for_rows_;  ///< by node
+  std::vector<std::pair<const Node*, std::unique_ptr<ScanOfRows>>> inside_;
+  std::vector<Repeated> repeated_;
+  std::vector<Wanted> wanted_;
+  bool joins_rows_ = false;
+};
+
+GraphPtr run_row_operands(const GraphPtr& graph, const PassOptions&, Remarks&) {
+  const auto has_rows = [](const Node& node) {
+    return node.is(ops::scan) && !contains(node.region(), ops::matmul) &&
+           matrix_row_axes(Scan(node)) > 1;
+  };
+  if (std::ranges::none_of(graph->nodes(), has_rows)) return graph;
+  // What was read before it was repeated may not be read any more.
+  return prune_scans(rewrite(
+      *graph, [&](const Node& node, const Values& operands, Graph& to) -> std::optional<Values> {
+        if (!has_rows(node)) return std::nullopt;
+        const Scan scan(node);
+        const ScanOfRows with_copies(scan, matrix_rows(scan));
+        if (with_copies.joins_rows() || with_copies.wanted().empty()) return std::nullopt;
+        const WhereScope scope(node.where);
+        Values copies;
+        for (const auto& [i, own, all] : with_copies.wanted())
+          copies.push_back(copied(operands[i], own, all, to));
+        return with_copies.build(operands, copies, to);
+      }));
+}
+
+}  // namespace
+
+constinit const Pass passes::row_operands{
+    .name = "row-operands",
+    .summary = "gives each row of a loop with matrices a copy of what some rows share",
+    .options = "",
+    .run = run_row_operands,
+};
+
+}  // namespace graphc::core

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loops whose rows carry a matrix, however their equations are written, have no barriers, forward
+// and backward: a worker takes one row after another through all steps (LoopCall::rows_apart).
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "codegen/target.h"
+#include "ir/text.h"
+#include "tests/testing/counts.h"
+#include "tests/testing/source_tree.h"
+
+namespace graphc::core::testing {
+namespace {
+
+/// The graphs of the file, without the line that makes a test of it.
+Module cells_of_matrices() {
+  std::ifstream file(source_path("tests/codegen/cpu/matrix_cells.graph"));
+  std::string text, line;
+  while (std::getline(file, line)) text += line.starts_with("test ") ? "\n" : line + "\n";
+  return parse(text, "matrix_cells.graph");
+}
+
+/// The lines of a plan about its outermost loops.
+std::vector<std::string> loops_of(const std::string& plan) {
+  std::vector<std::string> loops;
+  std::istringstream lines(plan);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("phase") && line.find(": loop ") != std::string::npos)
+      loops.push_back(line);
+  }
+  return loops;
+}
+
+TEST(CellsOfMatricesCpu, GoRowByRowForwardAndBackward) {
+  const Module cells = cells_of_matrices();
+  int64_t loops = 0;
+  for (const GraphPtr& cell : cells.graphs) {
+    // All states saved, every fourth one, and as graphc chooses.
+    for (const char* remat : {"off", "4", "auto"}) {
+      SCOPED_TRACE(fmt::format("@{} with remat {}", cell->name(), remat));
+      const std::string plan = targets::cpu.show(
+          cell, {.remat = remat, .recurrence = "steps", .threads = 2}, "plan");
+      const std::vector<std::string> found = loops_of(plan);
+      EXPECT_EQ(found.size(), 2u) << plan;
+      for (const std::string& loop : found)
+        EXPECT_NE(loop.find("row by row"), std::string::npos) << loop;
+      loops += int64_t(found.size());
+    }
+  }
+  EXPECT_GE(cells.graphs.size(), 13u);
+  count("loops over matrices", loops);
+}
+
+}  // namespace
+}  // namespace graphc::core::testing
