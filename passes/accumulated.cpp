@@ -18,7 +18,7 @@ Accumulated::Accumulated(const Scan& scan, Moves moves, const Moves& made_here)
   for (size_t k = 0; k < terms_.size(); ++k) {
     if (!has(k)) others.push_back(scan.body_carries()[k]);
   }
-  rows_ = matrix_rows(others);
+  rows_ = matrix_rows(scan, others);
   has_loops_ = contains(scan.body(), ops::scan);
   if (has_matrices()) find_row_sums(made_here);
 }

@@ -16,10 +16,39 @@ bool is_one_of(const Node& node, std::initializer_list<const Op*> ops) {
   return std::any_of(ops.begin(), ops.end(), [&](const Op* op) { return node.is(*op); });
 }
 
+/// Whether it is a product with a matrix for each index of the leading axes: of each head.
+bool has_own_matrices(const Node& node) {
+  const Shape &a = node.operands[0].shape(), &b = node.operands[1].shape();
+  return b.rank() > 2 && a.rank() == b.rank() && std::equal(b.begin(), b.end() - 2, a.begin());
+}
+
 bool can_batch_matmul(const Node& node, const std::vector<bool>& stacked) {
   const int a = node.operands[0].shape().rank(), b = node.operands[1].shape().rank();
   if (stacked[0] && stacked[1]) return a == b;
-  return stacked[0] && b == 2;
+  return stacked[0] && (b == 2 || has_own_matrices(node));
+}
+
+/// The product of the rows of all steps [T, heads, rows, k] with a matrix of each head, which the
+/// steps share: the steps become rows.
+Value product_of_heads(const Node& node, Value rows, Value matrices) {
+  const int rank = rows.shape().rank();
+  Ints forth;
+  for (int axis = 1; axis < rank - 2; ++axis) forth.push_back(axis);
+  const bool transposed = node.attributes.get_bool("transpose_a", false);
+  forth.insert(forth.end(),
+               {0, transposed ? rank - 1 : rank - 2, transposed ? rank - 2 : rank - 1});
+  const Value moved = transpose(rows, forth);
+  const Shape shape = moved.shape();
+  Ints extents(shape.begin(), shape.end() - 3);
+  extents.push_back(shape[-3] * shape[-2]);
+  extents.push_back(shape[-1]);
+  const bool transpose_b = node.attributes.get_bool("transpose_b", false);
+  const Value product = matmul(reshape(moved, Shape(extents)), matrices, false, transpose_b);
+  Ints apart(shape.begin(), shape.end() - 1), back{rank - 3};
+  apart.push_back(product.shape()[-1]);
+  for (int axis = 0; axis < rank - 3; ++axis) back.push_back(axis);
+  back.insert(back.end(), {rank - 2, rank - 1});
+  return transpose(reshape(product, Shape(apart)), back);
 }
 
 /// The attributes with axes shifted for the stacked operand; axes count from the front.
@@ -143,6 +172,8 @@ Values Batch::add(const Node& node, const std::vector<Batched>& operands) {
     return results_of(copy_node(node, std::move(values), to_));
   GRAPHC_CHECK(can_batch(node, stacked), "'{}' cannot be computed for all steps at once",
                node.op.name);
+  if (node.is(ops::matmul) && !stacked[1] && has_own_matrices(node))
+    return {product_of_heads(node, values[0], values[1])};
   Attributes attributes = shifted(node);
   if (is_elementwise(node.op)) {
     for (size_t i = 0; i < values.size(); ++i)

@@ -25,7 +25,7 @@ class HoistBefore {
         to_(to),
         around_(around),
         rows_(matrix_rows(scan_).elements()),
-        has_matrices_(matrix_row_axes(scan_) > 0) {
+        has_matrices_(carries_matrix_shapes(scan_)) {
     for (const Value carry : scan_.body_carries())
       matrix_elements_ = std::max(matrix_elements_, carry.shape().elements());
   }
@@ -179,7 +179,7 @@ class HoistBefore {
   Graph& to_;
   const Around around_;
   const int64_t rows_;           ///< that carry a matrix
-  const bool has_matrices_;      ///< a carry has one in every row
+  const bool has_matrices_;      ///< a carry has the shape of one in every row
   int64_t matrix_elements_ = 0;  ///< of the largest carry
   std::vector<bool> steps_, early_, heavy_, behind_;
   Values crossing_;

@@ -38,6 +38,36 @@ bool reads_alike(const Node& node, const Shape& shape) {
   });
 }
 
+/// The highest rank of what a step, or one of a loop inside, multiplies by captured matrices.
+int rank_of_multiplied(const Scan& scan) {
+  int rank = 0;
+  for (const Node& node : scan.body().nodes()) {
+    if (node.is(ops::scan)) rank = std::max(rank, rank_of_multiplied(Scan(node)));
+    if (!node.is(ops::matmul)) continue;
+    const auto captures = scan.body_captures();
+    if (std::ranges::find(captures, node.operands[1]) != captures.end())
+      rank = std::max(rank, node.operands[0].shape().rank());
+  }
+  return rank;
+}
+
+/// The rows of those carries of the highest rank that have the shape of a matrix in every row.
+Shape rows_by_shape(std::span<const Value> carries) {
+  int rank = 0;
+  for (const Value carry : carries) {
+    if (is_matrix(carry.shape())) rank = std::max(rank, carry.shape().rank());
+  }
+  Shape rows;
+  for (const Value carry : carries) {
+    const Shape& shape = carry.shape();
+    if (shape.rank() != rank || !is_matrix(shape)) continue;
+    const Shape lead(std::vector<int64_t>(shape.begin(), shape.end() - 2));
+    if (rows.rank() != 0 && lead != rows) return {};
+    rows = lead;
+  }
+  return rows.elements() > 0 ? rows : Shape{};
+}
+
 class MatrixRows {
  public:
   MatrixRows(const Scan& scan, int row_axes)
@@ -152,20 +182,15 @@ class MatrixRows {
 
 }  // namespace
 
-Shape matrix_rows(std::span<const Value> carries) {
-  int rank = 0;
-  for (const Value carry : carries) {
-    if (is_matrix(carry.shape())) rank = std::max(rank, carry.shape().rank());
-  }
-  Shape rows;
-  for (const Value carry : carries) {
-    const Shape& shape = carry.shape();
-    if (shape.rank() != rank || !is_matrix(shape)) continue;
-    const Shape lead(std::vector<int64_t>(shape.begin(), shape.end() - 2));
-    if (rows.rank() != 0 && lead != rows) return {};
-    rows = lead;
-  }
-  return rows.elements() > 0 ? rows : Shape{};
+Shape matrix_rows(const Scan& scan) { return matrix_rows(scan, scan.body_carries()); }
+
+Shape matrix_rows(const Scan& scan, std::span<const Value> carries) {
+  const Shape rows = rows_by_shape(carries);
+  return rows.rank() + 2 > rank_of_multiplied(scan) ? rows : Shape{};
+}
+
+bool carries_matrix_shapes(const Scan& scan) {
+  return rows_by_shape(scan.body_carries()).rank() > 0;
 }
 
 GraphPtr with_matrix_rows(const Scan& scan, int row_axes) {

@@ -9,12 +9,16 @@
 
 namespace graphc::core {
 
-/// The rows of a loop's carries that are a matrix in every row, of the highest rank that there is:
-/// [batch, heads] for a carry [batch, heads, K, V], also beside one [batch, heads, K]. [] if there
-/// is none, or if they differ in their rows.
-Shape matrix_rows(std::span<const Value> carries);
-inline Shape matrix_rows(const Scan& scan) { return matrix_rows(scan.body_carries()); }
-/// The number of axes of these.
+/// The rows of those of a loop's carries that are a matrix in every row, of the highest rank that
+/// there is: [batch, heads] for a carry [batch, heads, K, V], also beside one [batch, heads, K]. []
+/// if there is none, or if they differ in their rows. Where the step multiplies [heads, batch, n]
+/// by matrices of the heads, values of that rank are vectors.
+Shape matrix_rows(const Scan& scan);
+/// The same of some of its carries.
+Shape matrix_rows(const Scan& scan, std::span<const Value> carries);
+/// Whether its carries have the shape of a matrix in every row, if only as vectors of heads.
+bool carries_matrix_shapes(const Scan& scan);
+/// The number of axes of matrix_rows().
 inline int matrix_row_axes(const Scan& scan) { return matrix_rows(scan).rank(); }
 
 /// The step of such a scan in a form that makes few kernels over the same rows:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops whose rows carry a matrix, however their equations are written, have no barriers, forward
-// and backward: a worker takes one row after another through all steps (LoopCall::rows_apart).
+// Cells as people write them. A loop of vectors is one kernel, forward and backward; one whose rows
+// carry a matrix has no barriers: a worker takes one row after another through all steps
+// (LoopCall::rows_apart).
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -8,18 +9,19 @@
 
 #include "codegen/target.h"
 #include "ir/text.h"
+#include "passes/pipeline.h"
 #include "tests/testing/counts.h"
 #include "tests/testing/source_tree.h"
 
 namespace graphc::core::testing {
 namespace {
 
-/// The graphs of the file, without the line that makes a test of it.
-Module cells_of_matrices() {
-  std::ifstream file(source_path("tests/codegen/cpu/matrix_cells.graph"));
+/// The graphs of a file, without the line that makes a test of it.
+Module cells_of(const std::string& name) {
+  std::ifstream file(source_path("tests/codegen/cpu/" + name));
   std::string text, line;
   while (std::getline(file, line)) text += line.starts_with("test ") ? "\n" : line + "\n";
-  return parse(text, "matrix_cells.graph");
+  return parse(text, name);
 }
 
 /// The lines of a plan about its outermost loops.
@@ -33,15 +35,27 @@ std::vector<std::string> loops_of(const std::string& plan) {
   return loops;
 }
 
-TEST(CellsOfMatricesCpu, GoRowByRowForwardAndBackward) {
-  const Module cells = cells_of_matrices();
+TEST(OwnCellsCpu, OfVectorsAreOneKernelForwardAndOneBackward) {
+  const Module cells = cells_of("vector_cells.graph");
+  for (const GraphPtr& cell : cells.graphs) {
+    SCOPED_TRACE(cell->name());
+    const GraphPtr graph = run_pipeline(cell, standard_pipeline("fused", "loop")).graph;
+    const PipelineResult formed = run_pipeline(graph, kernel_pipeline("fused"));
+    for (const Remark& remark : formed.remarks.all())
+      ADD_FAILURE() << remark.node << ": " << remark.text << "\n" << print(*graph);
+  }
+  EXPECT_GE(cells.graphs.size(), 12u);
+}
+
+TEST(OwnCellsCpu, OfMatricesGoRowByRowForwardAndBackward) {
+  const Module cells = cells_of("matrix_cells.graph");
   int64_t loops = 0;
   for (const GraphPtr& cell : cells.graphs) {
     // All states saved, every fourth one, and as graphc chooses.
     for (const char* remat : {"off", "4", "auto"}) {
       SCOPED_TRACE(fmt::format("@{} with remat {}", cell->name(), remat));
-      const std::string plan = targets::cpu.show(
-          cell, {.remat = remat, .recurrence = "steps", .threads = 2}, "plan");
+      const std::string plan =
+          targets::cpu.show(cell, {.remat = remat, .recurrence = "steps", .threads = 2}, "plan");
       const std::vector<std::string> found = loops_of(plan);
       EXPECT_EQ(found.size(), 2u) << plan;
       for (const std::string& loop : found)
