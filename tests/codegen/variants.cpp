@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "ir/text.h"
+#include "passes/pipeline.h"
 #include "tests/testing/reduce_graph.h"
 
 namespace graphc::core::testing {
@@ -206,6 +207,15 @@ std::string prefix_of(Numbers numbers) {
 int64_t number_from(const char* variable, int64_t otherwise) {
   const char* text = std::getenv(variable);
   return text == nullptr ? otherwise : std::strtoll(text, nullptr, 10);
+}
+
+std::string loops_of_several_kernels(const GraphPtr& traced, std::string_view unroll) {
+  const GraphPtr graph = run_pipeline(traced, standard_pipeline("fused", unroll)).graph;
+  const PipelineResult formed = run_pipeline(graph, kernel_pipeline("fused"));
+  std::string text;
+  for (const Remark& remark : formed.remarks.all())
+    text += fmt::format("%{}: {}\n", remark.node, remark.text);
+  return text.empty() ? text : text + print(*graph);
 }
 
 }  // namespace graphc::core::testing

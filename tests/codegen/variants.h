@@ -42,6 +42,10 @@ std::string first_difference(const GraphPtr& graph, const Call& first, const Cal
                              Numbers numbers, const std::vector<TargetLevel>& levels,
                              const std::vector<Way>& ways);
 
+/// What `fuse` says of the loops of the graph in the variant fused, and the graph; empty if each is
+/// one kernel.
+std::string loops_of_several_kernels(const GraphPtr& traced, std::string_view unroll = "auto");
+
 /// For a graph that first_difference() finds something about: shrinks it while that is so in the
 /// first way in which it is (tests/testing/reduce_graph.h), writes it as a text test to the folder
 /// $GRAPHC_REGRESSIONS, or `regressions` beside the test programs' folder, and says where it is and

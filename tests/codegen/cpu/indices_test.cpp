@@ -5,7 +5,6 @@
 
 #include "ir/op.h"
 #include "ir/text.h"
-#include "passes/pipeline.h"
 #include "tests/codegen/variants.h"
 #include "tests/testing/counts.h"
 #include "tests/testing/targets.h"
@@ -63,10 +62,7 @@ TEST(IndicesCpu, LeaveALoopOneKernelEachWay) {
     for (const bool reverse : {false, true}) {
       SCOPED_TRACE(fmt::format("{}, {}", form.name, reverse ? "backwards" : "forwards"));
       const GraphPtr traced = fed_back(form, reverse);
-      const GraphPtr graph = run_pipeline(traced, standard_pipeline("fused")).graph;
-      const PipelineResult formed = run_pipeline(graph, kernel_pipeline("fused"));
-      for (const Remark& remark : formed.remarks.all())
-        ADD_FAILURE() << remark.node << ": " << remark.text << "\n" << print(*graph);
+      EXPECT_EQ(loops_of_several_kernels(traced), "");
       EXPECT_EQ(first_difference(traced, 3, Numbers::real, target_levels_for(number, number / 2),
                                  ways_of(number, {1, 2}, 1)),
                 "");
