@@ -14,8 +14,9 @@
 namespace graphc::core {
 namespace {
 
-/// As many as a stream of them may have in each step.
-constexpr int64_t kMostCounters = 4096;
+/// As many numbers as the stream of several counters may have: 16 MiB of i32. One counter has one
+/// number a step.
+constexpr int64_t kMostNumbers = int64_t{1} << 22;
 
 /// How far a counter goes at most, in either direction.
 int64_t farthest(DType dtype) {
@@ -28,8 +29,8 @@ std::optional<int64_t> added_by_step(Value carry, Value next, int64_t steps) {
   const Node& node = *next.node;
   const bool counts = carry.dtype() == DType::i32 || carry.dtype() == DType::i64;
   const int64_t counters = carry.shape().elements();
-  if (!counts || counters == 0 || counters > kMostCounters || next.type() != carry.type())
-    return std::nullopt;
+  const bool is_small = counters == 1 || (counters > 0 && steps <= kMostNumbers / counters);
+  if (!counts || !is_small || next.type() != carry.type()) return std::nullopt;
   if (!node.is(ops::add) && !node.is(ops::sub)) return std::nullopt;
   const size_t other = node.is(ops::add) && node.operands[1] == carry ? 0 : 1;
   if (node.operands[1 - other] != carry) return std::nullopt;
