@@ -124,11 +124,11 @@ void Remarks::notify(const Node& node, std::string text) {
 void Remarks::add(std::string text) { put({pass_, "", {}, std::move(text)}); }
 
 void Remarks::put(Remark remark) {
-  const auto is_same = [&](const Remark& other) {
-    return other.pass == remark.pass && other.node == remark.node && other.text == remark.text &&
-           other.where.line == remark.where.line && other.where.column == remark.where.column;
-  };
-  if (std::ranges::none_of(remarks_, is_same)) remarks_.push_back(std::move(remark));
+  const bool is_new = said_
+                          .insert(fmt::format("{}\n{}\n{}:{}\n{}", remark.pass, remark.node,
+                                              remark.where.line, remark.where.column, remark.text))
+                          .second;
+  if (is_new) remarks_.push_back(std::move(remark));
 }
 
 PipelineResult run_pipeline(const GraphPtr& graph, const Pipeline& pipeline,

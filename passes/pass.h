@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "ir/graph.h"
@@ -66,6 +67,7 @@ class Remarks {
 
   std::string pass_;
   std::vector<Remark> remarks_;
+  std::unordered_set<std::string> said_;  ///< what they say, of which pass and node
 };
 
 /// A constant record; `passes.h` lists them.
