@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -59,7 +60,8 @@ std::optional<Shape> with_all_rows(const Shape& own, const Shape& value, const S
   return Shape(extents);
 }
 
-bool is_matrix_of_rows(const Shape& shape, const Shape& rows) {
+/// Whether it has more than a vector behind the rows.
+bool has_matrix_behind(const Shape& rows, const Shape& shape) {
   return shape.rank() > rows.rank() && std::count_if(shape.begin() + rows.rank(), shape.end(),
                                                      [](int64_t extent) { return extent > 1; }) > 1;
 }
@@ -81,14 +83,14 @@ class ScanOfRows {
       if (node.is(ops::scan)) {
         find_inside(node, rows);
       } else if (is_elementwise(node.op)) {
-        for (const Value operand : node.operands) find(operand, node.types[0].shape, rows);
+        for (const Value operand : node.operands) find(node, operand, rows);
       }
     }
   }
 
-  /// Whether it reads what only some rows share and is not repeated, such as a matrix of each head:
-  /// then copies of the rest are of no use.
-  bool joins_rows() const { return joins_rows_; }
+  /// What joins rows, if anything: it is shared by some of them and is not repeated. Then copies of
+  /// the rest are of no use.
+  const std::string& joint() const { return joint_; }
 
   /// What the scan reads copies of, by the number of its operand.
   struct Wanted {
@@ -136,16 +138,20 @@ class ScanOfRows {
     return count;
   }
 
-  void find(Value operand, const Shape& value, const Shape& rows) {
-    const std::optional<Shape> all = with_all_rows(operand.shape(), value, rows);
+  void find(const Node& node, Value operand, const Shape& rows) {
+    const std::optional<Shape> all = with_all_rows(operand.shape(), node.types[0].shape, rows);
     if (!all) return;
-    if (is_matrix_of_rows(*all, rows) || !nodes_for_rows(operand)) joins_rows_ = true;
-    if (!joins_rows_) want({operand, operand.shape(), *all});
+    const bool is_matrix = has_matrix_behind(rows, *all);
+    if (!is_matrix && nodes_for_rows(operand)) return want({operand, operand.shape(), *all});
+    if (joint_.empty())
+      joint_ =
+          fmt::format("%{} ({}) reads %{}, which some rows share: {}", node.names[0], node.op.name,
+                      operand.name(), is_matrix ? "a matrix" : "a value of the step");
   }
 
   void find_inside(const Node& node, const Shape& rows) {
     inside_.emplace_back(&node, std::make_unique<ScanOfRows>(Scan(node), rows));
-    joins_rows_ |= inside_.back().second->joins_rows();
+    if (joint_.empty()) joint_ = inside_.back().second->joint();
     for (const Wanted& wanted : inside_.back().second->wanted())
       want({node.operands[wanted.operand], wanted.own, wanted.all});
   }
@@ -287,10 +293,10 @@ class ScanOfRows {
   std::vector<std::pair<const Node*, std::unique_ptr<ScanOfRows>>> inside_;
   std::vector<Repeated> repeated_;
   std::vector<Wanted> wanted_;
-  bool joins_rows_ = false;
+  std::string joint_;
 };
 
-GraphPtr run_row_operands(const GraphPtr& graph, const PassOptions&, Remarks&) {
+GraphPtr run_row_operands(const GraphPtr& graph, const PassOptions&, Remarks& remarks) {
   const auto has_rows = [](const Node& node) {
     return node.is(ops::scan) && !contains(node.region(), ops::matmul) &&
            matrix_row_axes(Scan(node)) > 1;
@@ -302,7 +308,9 @@ GraphPtr run_row_operands(const GraphPtr& graph, const PassOptions&, Remarks&) {
         if (!has_rows(node)) return std::nullopt;
         const Scan scan(node);
         const ScanOfRows with_copies(scan, matrix_rows(scan));
-        if (with_copies.joins_rows() || with_copies.wanted().empty()) return std::nullopt;
+        if (!with_copies.joint().empty())
+          remarks.add(node, "repeats nothing for its rows: " + with_copies.joint());
+        if (!with_copies.joint().empty() || with_copies.wanted().empty()) return std::nullopt;
         const WhereScope scope(node.where);
         Values copies;
         for (const auto& [i, own, all] : with_copies.wanted())
