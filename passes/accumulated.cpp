@@ -50,10 +50,12 @@ void Accumulated::find_row_sums(const Moves& made_here) {
   const std::vector<bool> is_given = needed_for(scan_.body(), given);
   const auto is_of_matrices = [&](Value value) {
     return value.node->is(ops::sum) && made_here(value.node->operands[0]) &&
-           is_matrix_of_rows(value.node->operands[0].shape());
+           is_matrix_of(rows_, value.node->operands[0].shape());
   };
   const auto is_row_sum = [&](Value value) {
     if (!is_of_matrices(value) || is_given[size_t(value.node->id)]) return false;
+    // Behind the loop a sum of bf16 is rounded once.
+    if (value.dtype() == DType::bf16) return false;
     const Ints axes = row_axes(value);
     return std::ranges::any_of(axes, [&](int64_t axis) { return rows_[int(axis)] > 1; });
   };
@@ -93,13 +95,9 @@ bool Accumulated::is_scatter_on_carry(Value term) const {
   return carries_.contains(base);
 }
 
-bool Accumulated::is_matrix_of_rows(const Shape& shape) const {
-  return shape.rank() == rows_.rank() + 2 && std::equal(rows_.begin(), rows_.end(), shape.begin());
-}
-
 bool Accumulated::joins_rows(const Node& reduction) const {
   const Shape& shape = reduction.operands[0].shape();
-  if (!has_matrices() || is_matrix_of_rows(shape)) return false;
+  if (!has_matrices() || is_matrix_of(rows_, shape)) return false;
   if (has_loops_) return true;
   return shape.rank() >= rows_.rank() && std::equal(rows_.begin(), rows_.end(), shape.begin()) &&
          !row_axes(reduction.result()).empty();

@@ -25,7 +25,7 @@ class Accumulated {
 
   /// Whether rows carry a matrix.
   bool has_matrices() const { return rows_.rank() > 0; }
-  /// Whether they do, and go through loops inside.
+  /// Whether they do, and the step has loops inside.
   bool has_loops() const { return has_matrices() && has_loops_; }
   /// Whether it reduces vectors or numbers over rows that carry a matrix, or what loops inside give
   /// for all of their steps.
@@ -53,7 +53,6 @@ class Accumulated {
   void find_terms();
   void find_row_sums(const Moves& made_here);
   bool is_scatter_on_carry(Value term) const;
-  bool is_matrix_of_rows(const Shape& shape) const;
   Values needed_by(Value term) const;
   /// Of the axes that a sum reduces, those that are rows, and those within a row.
   Ints row_axes(Value sum) const;

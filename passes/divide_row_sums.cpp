@@ -19,9 +19,10 @@ using Ints = std::vector<int64_t>;
 /// The axes of a sum or maximum of the rows' matrices that are within rows, if others are not.
 Ints axes_within_rows(const Node& node, const Shape& rows) {
   if (!node.is(ops::sum) && !node.is(ops::max)) return {};
-  const Shape& shape = node.operands[0].shape();
-  if (shape.rank() != rows.rank() + 2 || !std::equal(rows.begin(), rows.end(), shape.begin()))
-    return {};
+  const Value operand = node.operands[0];
+  // A sum of bf16 in two parts would be rounded twice.
+  const bool rounds = node.is(ops::sum) && operand.dtype() == DType::bf16;
+  if (rounds || !is_matrix_of(rows, operand.shape())) return {};
   const Ints axes = node.attributes.get_ints("axes");
   const auto within = std::ranges::find_if(axes, [&](int64_t axis) { return axis >= rows.rank(); });
   return within == axes.begin() ? Ints{} : Ints(within, axes.end());

@@ -227,7 +227,7 @@ class KernelWriter {
       FuseOptions of_body = options_;
       of_body.siblings = axes > 0;
       GraphPtr body =
-          form_kernels(axes > 0 ? with_matrix_rows(Scan(node), axes) : node.regions[0], of_body);
+          form_kernels(axes > 0 ? with_matrix_rows(Scan(node)) : node.regions[0], of_body);
       write_results(node, copy_node(node, operands_of(node), *to_, {std::move(body)}));
       return;
     }

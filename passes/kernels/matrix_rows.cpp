@@ -70,25 +70,18 @@ Shape rows_by_shape(std::span<const Value> carries) {
 
 class MatrixRows {
  public:
-  MatrixRows(const Scan& scan, int row_axes)
+  explicit MatrixRows(const Scan& scan)
       : body_(scan.body()),
         known_(body_),
         live_(live_nodes(body_)),
-        readers_(body_.nodes().size()) {
-    const Shape& carry = largest(scan).shape();
-    rows_ = Shape(std::vector<int64_t>(carry.begin(), carry.begin() + row_axes));
+        readers_(body_.nodes().size()),
+        rows_(matrix_rows(scan)) {
     for (const Node& node : body_.nodes()) {
       if (!live_[size_t(node.id)]) continue;
       for (Value operand : node.operands) ++readers_[size_t(operand.node->id)];
     }
     // What is a result is stored anyhow.
     for (Value result : body_.results()) readers_[size_t(result.node->id)] = 0;
-  }
-
-  static Value largest(const Scan& scan) {
-    return *std::ranges::max_element(scan.body_carries(), {}, [](Value carry) {
-      return is_matrix(carry.shape()) ? carry.shape().rank() : 0;
-    });
   }
 
   GraphPtr run() {
@@ -193,8 +186,10 @@ bool carries_matrix_shapes(const Scan& scan) {
   return rows_by_shape(scan.body_carries()).rank() > 0;
 }
 
-GraphPtr with_matrix_rows(const Scan& scan, int row_axes) {
-  return MatrixRows(scan, row_axes).run();
+bool is_matrix_of(const Shape& rows, const Shape& shape) {
+  return shape.rank() == rows.rank() + 2 && std::equal(rows.begin(), rows.end(), shape.begin());
 }
+
+GraphPtr with_matrix_rows(const Scan& scan) { return MatrixRows(scan).run(); }
 
 }  // namespace graphc::core

@@ -18,10 +18,12 @@ Shape matrix_rows(const Scan& scan);
 Shape matrix_rows(const Scan& scan, std::span<const Value> carries);
 /// Whether its carries have the shape of a matrix in every row, if only as vectors of heads.
 bool carries_matrix_shapes(const Scan& scan);
+/// Whether values of the shape are a matrix in every one of `rows`: [rows, K, V].
+bool is_matrix_of(const Shape& rows, const Shape& shape);
 /// The number of axes of matrix_rows().
 inline int matrix_row_axes(const Scan& scan) { return matrix_rows(scan).rank(); }
 
-/// The step of such a scan in a form that makes few kernels over the same rows:
+/// The step of a scan that has matrix_rows(), in a form that makes few kernels over the same rows:
 ///
 /// - An elementwise value of one number per row gets a last axis of extent 1; one of a number per
 ///   row of a matrix, [..., K, 1], loses it. Then K is its columns. One of all heads side by side,
@@ -29,6 +31,6 @@ inline int matrix_row_axes(const Scan& scan) { return matrix_rows(scan).rank(); 
 /// - Every reader of a cheap elementwise matrix has a copy of the node, if it computes the matrix
 ///   from one other matrix and from values that are the same along its rows or columns. To read
 ///   that matrix takes no longer than to read the result, which then need not be stored: S * decay.
-GraphPtr with_matrix_rows(const Scan& scan, int row_axes);
+GraphPtr with_matrix_rows(const Scan& scan);
 
 }  // namespace graphc::core
