@@ -48,7 +48,9 @@ struct Machine {
   int lanes = 16;                      ///< f32 elements of a vector
   int registers = 32;                  ///< vectors available for a tile's sums and operands
   int workers = 1;                     ///< threads, blocks or streams that share each phase
-  int64_t block_bytes = 128 << 10;     ///< of a stream, kept in a worker's second-level cache
+  /// Of a stream, kept in a worker's second-level cache. 0: nests of a body go over all rows, one
+  /// after another.
+  int64_t block_bytes = 128 << 10;
   /// Capacity of a worker's second-level cache. When the matrices of a step exceed it, every step
   /// reads them again from a more distant cache.
   int64_t kept_bytes = 2 << 20;
@@ -64,6 +66,9 @@ struct Machine {
   /// Whether loops skip work that their first and last steps do not need. The walk of a plan does
   /// (codegen/lower/unneeded.h).
   bool leaves_out_unneeded = true;
+  /// Whether a product puts its matrix into panels in each call, unless they exist. Else it reads
+  /// the matrix as it lies.
+  bool packs_matrices = true;
   /// Whether evaluating an elementary function takes longer than storing its value and loading it
   /// again.
   bool keeps_functions = false;

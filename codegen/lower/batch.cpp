@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "codegen/lower/context.h"
+#include "codegen/lower/panels.h"
 #include "codegen/lower/rows.h"
 #include "codegen/step/view.h"
 #include "ir/build.h"
@@ -96,6 +97,7 @@ void lower_batched_product(LowerContext& context, const Node& product,
     strides.push_back(&operand.outer);
   }
   join_batch(call.outer, strides, context.matrix_rows.rank());
+  read_panels_of_repeated(context, calls);
   context.add(Family::batched_gemm, std::move(call));
 }
 

@@ -174,11 +174,26 @@ void LowerContext::open(OpenLoop& loop) {
   loop.outer = std::exchange(records_, &loop.call.body);
   loop.outer_scope = std::exchange(scope_, loop.call.id);
   note_loop();
-  loop.depth = depth_++;
+  loop.depth = depth();
+  open_loops_.push_back(&loop);
+}
+
+LowerContext::OpenLoop* LowerContext::loop_that_keeps(const Address& address) const {
+  const auto moves = [&](const OpenLoop& loop) {
+    return address.buffer >= loop.first_buffer || address.first_loop == loop.depth ||
+           std::ranges::count(address.terms, loop.depth, &Address::Term::loop) > 0;
+  };
+  int64_t steps = 1;
+  OpenLoop* outermost = nullptr;
+  for (size_t i = open_loops_.size(); i-- > 0 && !moves(*open_loops_[i]);) {
+    steps *= open_loops_[i]->call.steps;
+    outermost = open_loops_[i];
+  }
+  return steps > 1 ? outermost : nullptr;
 }
 
 void LowerContext::close(OpenLoop& loop, std::optional<Family> family) {
-  --depth_;
+  open_loops_.pop_back();
   records_ = loop.outer;
   scope_ = loop.outer_scope;
   add(family, std::move(loop.call));

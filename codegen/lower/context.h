@@ -100,9 +100,11 @@ class LowerContext {
   /// A loop that is open: what is added goes into its body. Ends with close().
   struct OpenLoop {
     LoopCall call;
+    int first_buffer = 0;  ///< the first one that is not older than the loop
     int depth = 0;
     std::vector<Record>* outer = nullptr;
     int outer_scope = -1;
+    MadePanels panels;  ///< made before the loop, of matrices that its steps do not change
   };
   /// The id of the next loop, for one whose carries are made before it is opened.
   int new_loop_id() { return loops_++; }
@@ -110,9 +112,17 @@ class LowerContext {
   /// it is closed.
   void open(OpenLoop& loop);
   void close(OpenLoop& loop, std::optional<Family> family);
-  int depth() const { return depth_; }
+  int depth() const { return int(open_loops_.size()); }
+  /// The outermost of the open loops whose steps all find the same at an address; null if there is
+  /// none, or if it and those in it have one step only.
+  OpenLoop* loop_that_keeps(const Address& address) const;
+  /// Appends a record before an open loop, with the buffers that `make` adds.
+  template <typename Make>
+  void add_before(OpenLoop& loop, std::optional<Family> family, const Make& make) {
+    in_scope(loop.outer_scope, [&] { loop.outer->push_back({family, make()}); });
+  }
   /// Notes that a loop without phases of its own is at the present depth.
-  void note_loop() { plan_.loop_depth = std::max(plan_.loop_depth, depth_ + 1); }
+  void note_loop() { plan_.loop_depth = std::max(plan_.loop_depth, depth() + 1); }
   /// Makes buffers in the steps of loop `id` while `make` runs.
   template <typename Make>
   void in_scope(int id, const Make& make) {
@@ -152,8 +162,8 @@ class LowerContext {
   std::map<std::string, int> program_index_;    // by text
   std::set<int> written_;                       // states
   std::set<std::pair<const Node*, int>> used_;  // values, of the graphs whose uses were noted
-  int depth_ = 0;                               // of the loop being lowered
-  int scope_ = -1;                              // its id
+  std::vector<OpenLoop*> open_loops_;           // outermost first
+  int scope_ = -1;                              // the id of the loop being lowered
   int loops_ = 0;                               // ids given so far
 };
 

@@ -125,6 +125,7 @@ void lower_loop(LowerContext& context, const Node& node, ViewMap& views, ViewMap
   std::vector<View> operands;
   for (Value operand : node.operands) operands.push_back(views.get(operand));
   LowerContext::OpenLoop loop;
+  loop.first_buffer = int(context.plan().buffers.size());
   loop.call.id = context.new_loop_id();
   const ScanViews bound = bind_scan(context, scan, operands, node, wanted, loop.call.id);
   publish(scan, bound, node, views);

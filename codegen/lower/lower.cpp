@@ -173,7 +173,7 @@ void lower_reduced_body(LowerContext& context, const Kernel& kernel, std::vector
                                             .results = std::move(results),
                                             .name = name,
                                             .reductions = std::move(reductions)});
-  read_forms(context, calls);
+  read_panels_of_repeated(context, calls);
   for (NestCall& call : calls) context.add(kernel.family(), std::move(call));
 }
 
@@ -315,8 +315,9 @@ void lower_body(LowerContext& context, const Graph& body, std::vector<View> inpu
   const RowModel& rows = known ? *known : row_model_of(context, body, name);
   std::vector<NestCall> calls =
       lower_rows(context, body, rows, {std::move(inputs), std::move(results), name, true});
-  read_forms(context, calls);
-  if (calls.size() > 1 && context.matrix_rows.rank() == 0 && in_blocks(calls)) {
+  read_panels_of_repeated(context, calls);
+  const bool has_blocks = context.machine().block_bytes > 0 && context.matrix_rows.rank() == 0;
+  if (has_blocks && calls.size() > 1 && in_blocks(calls)) {
     context.add(family, as_block(std::move(calls), name, context.machine()));
   } else {
     for (NestCall& call : calls) context.add(family, std::move(call));

@@ -79,13 +79,36 @@ bool read_form(LowerContext& context, const NestCall& call, CallProduct& product
   return true;
 }
 
+/// Lets the product read panels that are made before the open loops whose steps all find the same
+/// matrix; false if there is no such loop.
+bool read_panels_before_loops(LowerContext& context, const NestCall& call, CallProduct& product) {
+  LowerContext::OpenLoop* const loop = context.loop_that_keeps(product.b);
+  if (loop == nullptr || !context.machine().packs_matrices) return false;
+  const std::optional<PanelKey> key = key_of(call, product);
+  if (!key) return false;
+  auto found = find_panels(loop->panels, *key);
+  if (found == loop->panels.end()) {
+    Address to;
+    context.add_before(*loop, Family::recurrent, [&] {
+      PanelCall panels = panel_call(*key, {}, call.name);
+      to.buffer = context.add_buffer(call.name + ".panels", Place::arena, 0, panels.bytes());
+      panels.to = to;
+      return panels;
+    });
+    found = loop->panels.emplace(loop->panels.end(), *key, to);
+  }
+  read_panels(call, *key, found->second, product);
+  return true;
+}
+
 }  // namespace
 
 void make_panels(LowerContext& context, std::vector<NestCall>& calls) {
   MadePanels made;
   for (NestCall& call : calls) {
     for (CallProduct& product : call.products) {
-      if (read_form(context, call, product)) continue;
+      if (read_form(context, call, product) || read_panels_before_loops(context, call, product))
+        continue;
       const std::optional<PanelKey> key = key_of(call, product);
       if (!key) continue;
       auto found = find_panels(made, *key);
@@ -101,12 +124,12 @@ void make_panels(LowerContext& context, std::vector<NestCall>& calls) {
   }
 }
 
-void read_forms(LowerContext& context, std::vector<NestCall>& calls) {
+void read_panels_of_repeated(LowerContext& context, std::vector<NestCall>& calls) {
   for (NestCall& call : calls) {
     for (CallProduct& product : call.products) {
-      if (std::ranges::any_of(product.right_outer, [](int64_t s) { return s != 0; })) continue;
-      if (context.depth() > 0 || !context.is_written(product.b.buffer))
-        read_form(context, call, product);
+      const bool in_loop = context.depth() > 0;
+      if (!in_loop && context.is_written(product.b.buffer)) continue;
+      if (!read_form(context, call, product)) read_panels_before_loops(context, call, product);
     }
   }
 }

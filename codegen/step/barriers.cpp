@@ -82,9 +82,12 @@ class SharedAccess {
     });
   }
 
-  /// Whether equal indices are of equal shares.
+  /// Whether equal indices are of equal shares. Those of rows and of an axis around them are alike;
+  /// columns are shared out otherwise.
   bool is_shared_alike(const SharedAccess& other) const {
-    return access_.share.extent == other.access_.share.extent &&
+    const bool columns = access_.share.along == Along::columns;
+    return columns == (other.access_.share.along == Along::columns) &&
+           access_.share.extent == other.access_.share.extent &&
            access_.share.grain == other.access_.share.grain &&
            shared().stride == other.shared().stride;
   }

@@ -2,10 +2,14 @@
 #include "tests/testing/graph_file.h"
 
 #include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <regex>
 #include <sstream>
 
 #include "ir/lexer.h"
+#include "ir/text.h"
+#include "tests/testing/source_tree.h"
 #include "tests/testing/trimmed.h"
 
 namespace graphc::core::testing {
@@ -220,6 +224,15 @@ std::vector<GraphTest> graph_tests(std::string_view content, const std::string& 
     first = line + 1;
   }
   return tests;
+}
+
+std::vector<GraphPtr> graphs_of_tests(const std::string& path) {
+  std::ostringstream contents;
+  contents << std::ifstream(source_path(path)).rdbuf();
+  std::vector<GraphPtr> graphs;
+  for (const GraphTest& test : graph_tests(contents.str(), path))
+    std::ranges::copy(parse(test.text, path).graphs, std::back_inserter(graphs));
+  return graphs;
 }
 
 }  // namespace graphc::core::testing

@@ -28,6 +28,8 @@
 #include <string_view>
 #include <vector>
 
+#include "ir/graph.h"
+
 namespace graphc::core::testing {
 
 /// `# word: text`.
@@ -68,5 +70,9 @@ struct GraphTest {
 
 /// The tests of a file; never throws: faults are recorded in the tests.
 std::vector<GraphTest> graph_tests(std::string_view content, const std::string& file);
+
+/// The graphs of all tests of a file of the source tree, in order: of
+/// "tests/codegen/mixed_cells.graph".
+std::vector<GraphPtr> graphs_of_tests(const std::string& path);
 
 }  // namespace graphc::core::testing

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
-#include <limits>
 #include <string>
 
 #include "codegen/lower/collectives.h"
@@ -56,12 +55,13 @@ Machine gpu_machine(Precision precision, std::string_view architecture) {
   machine.tile_of = gpu_tile;
   machine.workers = 1;
   // Launches of a few rows at a time would leave most of the GPU idle.
-  machine.block_bytes = std::numeric_limits<int64_t>::max() / 4;
+  machine.block_bytes = 0;
   machine.lower_external = lower_external;
   // What an exchange between GPUs moves in the 10 us that it takes to begin.
   machine.bucket_bytes = 4 << 20;
   machine.reorders_phases = true;
   machine.leaves_out_unneeded = false;
+  machine.packs_matrices = false;
   machine.products = {
       {DType::f32, DType::f32, DType::f32, 1, factors},
       {DType::f64, DType::f64, DType::f64, 1},

@@ -4,25 +4,15 @@
 // (LoopCall::rows_apart).
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <sstream>
 
 #include "codegen/target.h"
-#include "ir/text.h"
 #include "tests/codegen/variants.h"
 #include "tests/testing/counts.h"
-#include "tests/testing/source_tree.h"
+#include "tests/testing/graph_file.h"
 
 namespace graphc::core::testing {
 namespace {
-
-/// The graphs of a file, without the line that makes a test of it.
-Module cells_of(const std::string& name) {
-  std::ifstream file(source_path("tests/codegen/cpu/" + name));
-  std::string text, line;
-  while (std::getline(file, line)) text += line.starts_with("test ") ? "\n" : line + "\n";
-  return parse(text, name);
-}
 
 /// The lines of a plan about its outermost loops.
 std::vector<std::string> loops_of(const std::string& plan) {
@@ -36,18 +26,18 @@ std::vector<std::string> loops_of(const std::string& plan) {
 }
 
 TEST(OwnCellsCpu, OfVectorsAreOneKernelForwardAndOneBackward) {
-  const Module cells = cells_of("vector_cells.graph");
-  for (const GraphPtr& cell : cells.graphs) {
+  const std::vector<GraphPtr> cells = graphs_of_tests("tests/codegen/cpu/vector_cells.graph");
+  for (const GraphPtr& cell : cells) {
     SCOPED_TRACE(cell->name());
     EXPECT_EQ(loops_of_several_kernels(cell, "loop"), "");
   }
-  EXPECT_GE(cells.graphs.size(), 12u);
+  EXPECT_GE(cells.size(), 12u);
 }
 
 TEST(OwnCellsCpu, OfMatricesGoRowByRowForwardAndBackward) {
-  const Module cells = cells_of("matrix_cells.graph");
+  const std::vector<GraphPtr> cells = graphs_of_tests("tests/codegen/cpu/matrix_cells.graph");
   int64_t loops = 0;
-  for (const GraphPtr& cell : cells.graphs) {
+  for (const GraphPtr& cell : cells) {
     // All states saved, every fourth one, and as graphc chooses.
     for (const char* remat : {"off", "4", "auto"}) {
       SCOPED_TRACE(fmt::format("@{} with remat {}", cell->name(), remat));
@@ -60,7 +50,7 @@ TEST(OwnCellsCpu, OfMatricesGoRowByRowForwardAndBackward) {
       loops += int64_t(found.size());
     }
   }
-  EXPECT_GE(cells.graphs.size(), 13u);
+  EXPECT_GE(cells.size(), 13u);
   count("loops over matrices", loops);
 }
 

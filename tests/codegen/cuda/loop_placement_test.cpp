@@ -18,6 +18,7 @@
 #include "ir/text.h"
 #include "passes/pipeline.h"
 #include "tests/testing/counts.h"
+#include "tests/testing/graph_file.h"
 #include "tests/testing/heads.h"
 #include "tests/testing/random_cell.h"
 #include "tests/testing/rounding_bound.h"
@@ -175,6 +176,24 @@ TEST(LoopPlacement, HeadsThatAreJoinedHaveNoBlocksOfTheirOwn) {
             "");
   for (const std::string& note : notes(graph, Placement::grid))
     EXPECT_THAT(note, ::testing::Not(HasSubstr("groups of rows")));
+}
+
+/// Nests with axes around their rows are divided along those, beside nests divided by columns.
+TEST(LoopPlacement, StepsWithValuesOfSeveralShapesAreOneKernelOfAGrid) {
+  size_t number = 0, loops = 0;
+  for (const GraphPtr& graph : graphs_of_tests("tests/codegen/mixed_cells.graph")) {
+    for (const std::string& note : notes(graph, Placement::grid)) {
+      EXPECT_THAT(note, HasSubstr("blocks own rows x columns"));
+      ++loops;
+    }
+    if (!is_sampled(number++, 3)) continue;
+    SCOPED_TRACE(print(*graph));
+    const std::vector<Literal> inputs = random_cell_inputs(*graph, 5);
+    const std::vector<Literal> found = expect_same_bits(graph, inputs);
+    const GraphPtr plain = run_pipeline(graph, parse_pipeline("autodiff")).graph;
+    EXPECT_EQ(beyond_bound(found, evaluate_with_bounds(*plain, inputs)), "");
+  }
+  EXPECT_GE(loops, 2 * number);
 }
 
 class LoopPlacementOf : public ::testing::TestWithParam<std::string> {};

@@ -52,9 +52,8 @@ class Recorder {
                      [&](const TableCall& call) { table(call); },
                      [&](const ExternCall& call) { external(call); },
                      [&](const LoopCall& call) { loop(call); },
-                     [&](const BlockCall& call) {
-                       // Its blocks are as large as possible, so there is one.
-                       for (const Record& inner : call.body) add(inner);
+                     [](const BlockCall& call) {
+                       GRAPHC_CHECK(false, "%{} goes over rows in blocks", call.name);
                      }},
                record.call);
     // Launches of inner records already have these.

@@ -32,6 +32,11 @@ class Counting {
     blocks_down_ = grid.blocks[1];
     work_.blocks = blocks_across_ * blocks_down_ * grid.blocks[2];
     if (placement_ == nullptr || work_.blocks == 0) return;
+    if (share_->owner == Owner::outer) {
+      blocks_across_ = blocks_down_ = 1;
+      work_.blocks = std::min(around(), double(placement_->column_groups));
+      return;
+    }
     blocks_across_ = double(placement_->column_groups);
     blocks_down_ = double(placement_->row_groups);
     work_.blocks = double(placement_->blocks());
@@ -56,11 +61,7 @@ class Counting {
 
  private:
   bool is_counted() const { return placement_ != nullptr && placement_->counted != nullptr; }
-  double around() const {
-    double product = 1;
-    for (int64_t extent : call_.outer) product *= double(extent);
-    return product;
-  }
+  double around() const { return double(outer_indices(call_)); }
   /// The matrices of an operand that moves like this along the outer axes.
   double matrices(const std::vector<int64_t>& strides) const {
     double times = 1;
@@ -90,7 +91,8 @@ class Counting {
   }
   double tiles_of_block(const ProductTile& tile) const {
     if (share_ == nullptr) return 1;
-    return std::ceil(double(placement_->rows_of_block(call_.rows)) / tile.block_rows()) *
+    return double(placement_->turns_of_block(call_)) *
+           std::ceil(double(placement_->rows_of_block(call_.rows)) / tile.block_rows()) *
            std::ceil(double(share_->columns_of_block) / tile.block_columns());
   }
 

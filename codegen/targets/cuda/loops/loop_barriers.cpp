@@ -53,14 +53,19 @@ class OwnedFootprint {
   }
 
   /// The columns of an operand belong to the blocks that own its elements. All blocks read the
-  /// whole operands of products.
+  /// whole operands of products, unless they own indices of the outermost axis.
   void share(PlacedAccess& access, size_t nest) const {
     access.shared_axis = -1;
-    if (access.operand != Access::Operand::operand || owners_[nest] != Owner::element) return;
-    const auto axis = std::ranges::find(access.axes, AxisOf::column, &AccessAxis::of);
+    if (owners_[nest] == Owner::outer) return share(access, AxisOf::outermost, Along::outer);
+    if (access.operand == Access::Operand::operand && owners_[nest] == Owner::element)
+      share(access, AxisOf::column, Along::columns);
+  }
+
+  static void share(PlacedAccess& access, AxisOf of, Along along) {
+    const auto axis = std::ranges::find(access.axes, of, &AccessAxis::of);
     if (axis == access.axes.end() || axis->stride < access.bytes) return;
     access.shared_axis = int(axis - access.axes.begin());
-    access.share = {Along::columns, axis->count, 1};
+    access.share = {along, axis->count, 1};
   }
 
   bool is_exchanged(size_t nest, size_t product) const {

@@ -224,6 +224,8 @@ class LoopText {
       share_out(text, i);
     } else {
       ranges_->bring(text, i);
+      if (placement_.nests[i].owner == Owner::outer)
+        text.line("const long long block_z = column_group, blocks_z = column_groups;");
       bind_exchanges(text, i);
       set_threads(text, placement_.threads_of(i, *nest.program, nest.grid, kLoopThreads));
       write_body(text, nest, placement_.nests[i].form);

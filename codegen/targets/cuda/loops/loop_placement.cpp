@@ -31,6 +31,7 @@ class Candidates {
     for (const NestCall* call : nests.nests) {
       rows_ = std::max(rows_, call->rows);
       columns_ = std::max(columns_, call->unit);
+      outer_ = std::max(outer_, outer_indices(*call));
     }
     private_rows_ = placer_.rows_are_private();
   }
@@ -42,6 +43,9 @@ class Candidates {
       add(Placement::block, (rows_ + of_block - 1) / of_block, 1);
     for (int64_t of_block = 4; of_block < columns_ && of_block <= 256; of_block *= 2)
       add_groups(Placement::grid, (columns_ + of_block - 1) / of_block);
+    for (int64_t blocks = outer_; blocks > 1; blocks = (blocks + 1) / 2)
+      add_groups(Placement::grid, blocks);
+    if (placer_.has_outer_axes()) return std::move(found_);
     const bool is_wanted = wanted == Placement::cluster;
     for (const int64_t blocks : kClusters) {
       if (!is_wanted && nests_.nests.size() > kNestsOfCluster) continue;
@@ -125,7 +129,7 @@ class Candidates {
   const LoopNests& nests_;
   const Gpu& gpu_;
   const Placer placer_;
-  int64_t rows_ = 1, columns_ = 1;
+  int64_t rows_ = 1, columns_ = 1, outer_ = 1;
   bool private_rows_ = false;
   bool is_clusterable_ = false;  ///< the loop has columns for more than one block
   std::vector<LoopPlacement> found_;
@@ -155,6 +159,16 @@ std::string_view LoopPlacement::comment() const {
          "other";
 }
 
+int64_t outer_indices(const NestCall& call) {
+  int64_t indices = 1;
+  for (const int64_t extent : call.outer) indices *= extent;
+  return indices;
+}
+
+int64_t LoopPlacement::turns_of_block(const NestCall& call) const {
+  return (outer_indices(call) + column_groups - 1) / column_groups;
+}
+
 std::pair<unsigned, unsigned> LoopPlacement::threads_of(size_t nest, const NestProgram& program,
                                                         const Grid& grid, unsigned threads) const {
   const NestShare& share = nests[nest];
@@ -162,7 +176,7 @@ std::pair<unsigned, unsigned> LoopPlacement::threads_of(size_t nest, const NestP
     const ProductTile tile = product_tile(program, share.form);
     return {unsigned(tile.across), unsigned(tile.down)};
   }
-  if (share.owner == Owner::row || program.kind == NestKind::column_wise)
+  if (share.owner != Owner::element || program.kind == NestKind::column_wise)
     return {grid.threads[0], grid.threads[1]};
   unsigned across = 1;
   while (across < threads && across < share.columns_of_block) across *= 2;

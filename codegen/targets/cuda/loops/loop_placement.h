@@ -11,6 +11,7 @@
 //   grid      each block owns columns, of all rows or of a group of rows, and keeps the columns of
 //             the matrices that compute them in shared memory; blocks wait where one reads what
 //             another has written (loop_barriers.h), those of a group of rows among themselves.
+//             Of a nest with axes around its rows a block owns indices of these instead.
 //   cluster   the same, where the blocks of a group of rows are a hardware cluster, from sm_90 on,
 //             and hold all of the matrices: they use its barrier, exchange left operands through
 //             their shared memory (loop_exchange.h), and groups of rows need not run at the same
@@ -59,6 +60,9 @@ struct NestShare {
   int64_t columns_of_block = 0;
 };
 
+/// The indices of the axes around the rows of a nest; 1 if there are none.
+int64_t outer_indices(const NestCall& call);
+
 struct LoopPlacement {
   Placement placement = Placement::streamed;
   int64_t groups = 1;      ///< of rows, with blocks and matrices of their own (loop_groups.h)
@@ -81,6 +85,8 @@ struct LoopPlacement {
 
   int64_t blocks() const { return groups * row_groups * column_groups; }
   int64_t rows_of_block(int64_t rows) const { return (rows + row_groups - 1) / row_groups; }
+  /// How many indices of the axes around the rows of a nest a block goes through.
+  int64_t turns_of_block(const NestCall& call) const;
   bool meets() const;
   /// Whether its barriers are words of memory, so that all blocks must run at the same time.
   bool has_memory_barrier() const { return meets() && placement != Placement::cluster; }

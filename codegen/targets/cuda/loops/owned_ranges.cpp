@@ -52,6 +52,11 @@ void OwnedRanges::write(const NestCall& call, const NestShare& share, int range)
   const int64_t rows = placement_.rows_of_block(call.rows);
   add_number_(fmt::format("rows_of_{}", range), call.rows);
   add_number_(fmt::format("columns_of_{}", range), call.unit);
+  if (share.owner == Owner::outer) {
+    before_.line("const long long row_begin_{0} = 0, row_end_{0} = rows_of_{0};", range);
+    before_.line("const long long column_begin_{0} = 0, column_end_{0} = columns_of_{0};", range);
+    return;
+  }
   add_number_(fmt::format("rows_owned_{}", range), rows);
   const std::string first = fmt::format("row_group * rows_owned_{}", range);
   const auto owned = [&](std::string_view what) { return fmt::format("{}_{}", what, range); };

@@ -43,8 +43,10 @@ int64_t rounded_up(int64_t count, int64_t to) { return (count + to - 1) / to * t
 Placer::Placer(const LoopNests& nests, const Gpu& gpu) : nests_(nests), gpu_(gpu) {
   int64_t operands_in_memory = 0;
   for (size_t i = 0; i < nests_.nests.size(); ++i) {
+    const bool is_batched = !nests_.nests[i]->outer.empty();
+    has_outer_axes_ |= is_batched;
     for (const CallProduct& product : nests_.nests[i]->products)
-      invariant_.push_back(is_invariant(nests_, product));
+      invariant_.push_back(!is_batched && is_invariant(nests_, product));
     operands_in_memory += std::ranges::count_if(nests_.program(i).operands, [](const auto& each) {
       return each.kind != OperandKind::literal && each.kind != OperandKind::iota;
     });
@@ -56,7 +58,6 @@ Placer::Placer(const LoopNests& nests, const Gpu& gpu) : nests_(nests), gpu_(gpu
 bool Placer::possible() const {
   std::set<DType> sums;
   for (size_t i = 0; i < nests_.nests.size(); ++i) {
-    if (!nests_.nests[i]->outer.empty()) return false;
     for (const NestProduct& product : nests_.program(i).products) sums.insert(product.sum);
   }
   return sums.size() <= 1;
@@ -67,7 +68,7 @@ bool Placer::rows_are_private() const {
   for (size_t i = 0; i < nests_.nests.size(); ++i) {
     if (nests_.program(i).kind == NestKind::column_wise) return false;
   }
-  return true;
+  return !has_outer_axes_;
 }
 
 std::optional<LoopPlacement> Placer::place(Placement kind, int64_t row_groups,
@@ -106,8 +107,8 @@ double Placer::streamed_us() const {
     if (program.kind != NestKind::tiles) continue;
     const NestForm form = streamed_form_of(call);
     const ProductTile tile = product_tile(program, form);
-    const int64_t tiles = nests_.groups * rounded_up(call.rows, tile.block_rows()) /
-                          tile.block_rows() *
+    const int64_t tiles = nests_.groups * outer_indices(call) *
+                          rounded_up(call.rows, tile.block_rows()) / tile.block_rows() *
                           (rounded_up(call.unit, tile.block_columns()) / tile.block_columns());
     const double waves = double(rounded_up(tiles, gpu_.multiprocessors) / gpu_.multiprocessors);
     for (size_t p = 0; p < call.products.size(); ++p)
@@ -134,6 +135,10 @@ NestShare Placer::share_of(size_t i, const LoopPlacement& p) const {
                            return in.kind == NestOp::reduce;
                          });
   if (along_row) share.owner = Owner::row;
+  if (!call.outer.empty()) {
+    share.owner = Owner::outer;
+    share.columns_of_block = call.unit;
+  }
   if (program.kind == NestKind::tiles) set_tile(program, p.rows_of_block(call.rows), share);
   return share;
 }
@@ -346,7 +351,8 @@ double Placer::step_us(const LoopPlacement& p) const {
     const NestProgram& program = nests_.program(i);
     us += gpu_.memory_latency_us + (p.barrier_after[i] ? barrier_us(p) : 0);
     const NestShare& share = p.nests[i];
-    const double elements = double(p.rows_of_block(call.rows)) *
+    const double turns = double(p.turns_of_block(call));
+    const double elements = turns * double(p.rows_of_block(call.rows)) *
                             double(share.owner == Owner::row ? call.unit / p.column_groups + 1
                                                              : share.columns_of_block);
     us += elements * double(program.operands.size()) * 4 / gpu_.bytes_per_clock / gpu_.clock_per_us;
@@ -356,8 +362,9 @@ double Placer::step_us(const LoopPlacement& p) const {
         double(rounded_up(p.rows_of_block(call.rows), tile.block_rows()) / tile.block_rows()) *
         double(rounded_up(share.columns_of_block, tile.block_columns()) / tile.block_columns());
     for (size_t product = 0; product < call.products.size(); ++product)
-      us += tiles * product_us(program, product, call.products[product].panels.k, share.form,
-                               share.form.resident[product], share.form.exchanged[product]);
+      us += turns * tiles *
+            product_us(program, product, call.products[product].panels.k, share.form,
+                       share.form.resident[product], share.form.exchanged[product]);
   }
   return us * double(p.rounds(gpu_));
 }

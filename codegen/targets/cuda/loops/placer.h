@@ -17,6 +17,8 @@ class Placer {
 
   /// Whether blocks can own parts of the loop.
   bool possible() const;
+  /// Whether nests have axes around their rows. Then blocks can be placed as a grid only.
+  bool has_outer_axes() const { return has_outer_axes_; }
   /// Whether groups of rows are independent of each other.
   bool rows_are_private() const;
   /// Returns nothing if the placement does not fit.
@@ -55,7 +57,8 @@ class Placer {
   const LoopNests& nests_;
   const Gpu& gpu_;
   std::vector<bool> invariant_;  ///< by product, over all nests
-  int registers_ahead_ = 0;      ///< for operands loaded ahead and sums
+  bool has_outer_axes_ = false;
+  int registers_ahead_ = 0;  ///< for operands loaded ahead and sums
 };
 
 }  // namespace graphc::core::cuda
