@@ -86,6 +86,8 @@ bool Accumulated::any() const {
 /// Whether the term is a scatter onto a carry, or onto another such scatter.
 bool Accumulated::is_scatter_on_carry(Value term) const {
   if (!term.node->is(ops::scatter_add)) return false;
+  // Behind the loop there is one of the rows of all steps.
+  if (term.node->operands[2].shape().rank() == Shape::kMaxRank) return false;
   Value base = term.node->operands[0];
   while (base.node->is(ops::scatter_add) || base.node->is(ops::add)) {
     const Node& node = *base.node;

@@ -30,7 +30,7 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-/// A value seen in the shape `own`, repeated to the shape `all`.
+/// A value seen in the shape `own`, of as many axes as the shape `all` that it is repeated to.
 struct Repeated {
   Value value;
   Shape own, all;
@@ -39,23 +39,31 @@ struct Repeated {
 
 Shape with_steps(const Shape& shape, int64_t steps) { return shape.insert(0, steps); }
 
+/// The shape with axes of extent 1 in front, as broadcasting sees it.
+Shape padded(const Shape& shape, int rank) {
+  Ints extents(size_t(rank - shape.rank()), 1);
+  extents.insert(extents.end(), shape.begin(), shape.end());
+  return Shape(extents);
+}
+
 /// The shape of an operand with all rows, if it has some of them; `value` is the shape of what is
 /// computed.
 std::optional<Shape> with_all_rows(const Shape& own, const Shape& value, const Shape& rows) {
   const int lead = rows.rank();
   // A vector of all heads side by side, read by [batch, heads * V].
-  if (value.rank() == lead && rows[0] > 1 && own.rank() > 0 && value[-1] > rows[-1] &&
-      value[-1] % rows[-1] == 0 && std::equal(value.begin(), value.end() - 1, rows.begin()) &&
-      own.elements() == value[-1] && own[-1] == value[-1])
+  if (value.rank() == lead && rows.elements() > rows[-1] && own.rank() > 0 &&
+      value[-1] > rows[-1] && value[-1] % rows[-1] == 0 &&
+      std::equal(value.begin(), value.end() - 1, rows.begin()) && own.elements() == value[-1] &&
+      own[-1] == value[-1])
     return value;
   if (own.rank() > value.rank() || value.rank() < lead ||
       !std::equal(rows.begin(), rows.end(), value.begin()))
     return std::nullopt;
-  Ints extents(size_t(value.rank() - own.rank()), 1);
-  extents.insert(extents.end(), own.begin(), own.end());
-  const bool has_some = std::any_of(extents.begin(), extents.begin() + lead,
-                                    [](int64_t extent) { return extent > 1; });
-  if (!has_some || std::equal(rows.begin(), rows.end(), extents.begin())) return std::nullopt;
+  const Shape seen = padded(own, value.rank());
+  const bool has_some =
+      std::any_of(seen.begin(), seen.begin() + lead, [](int64_t extent) { return extent > 1; });
+  if (!has_some || std::equal(rows.begin(), rows.end(), seen.begin())) return std::nullopt;
+  Ints extents(seen.begin(), seen.end());
   std::copy(rows.begin(), rows.end(), extents.begin());
   return Shape(extents);
 }
@@ -68,7 +76,8 @@ bool has_matrix_behind(const Shape& rows, const Shape& shape) {
 
 /// A copy of the value: repeated by its strides, it would not be at a constant distance.
 Value copied(Value value, const Shape& own, const Shape& all, Graph& to) {
-  if (value.shape() != own) value = reshape(value, own);
+  const int rank = value.shape().rank();
+  if (rank > own.rank() || padded(value.shape(), own.rank()) != own) value = reshape(value, own);
   if (value.dtype() == DType::boolean)
     return logical_or(value, splat(to, 0, {DType::boolean, all}));
   return value * splat(to, 1, {value.dtype(), all});
@@ -142,7 +151,8 @@ class ScanOfRows {
     const std::optional<Shape> all = with_all_rows(operand.shape(), node.types[0].shape, rows);
     if (!all) return;
     const bool is_matrix = has_matrix_behind(rows, *all);
-    if (!is_matrix && nodes_for_rows(operand)) return want({operand, operand.shape(), *all});
+    if (!is_matrix && nodes_for_rows(operand))
+      return want({operand, padded(operand.shape(), all->rank()), *all});
     if (joint_.empty())
       joint_ =
           fmt::format("%{} ({}) reads %{}, which some rows share: {}", node.names[0], node.op.name,
@@ -166,6 +176,12 @@ class ScanOfRows {
       const size_t i = number_of(repeated.value);
       const bool is_stream = i < scan_.streams().size();
       const int64_t steps = scan_.steps();
+      if (is_stream && repeated.all.rank() == Shape::kMaxRank) {
+        if (joint_.empty())
+          joint_ = fmt::format("%{} would have more than {} axes", repeated.value.name(),
+                               Shape::kMaxRank);
+        return;
+      }
       const Wanted wanted{i, is_stream ? with_steps(repeated.own, steps) : repeated.own,
                           is_stream ? with_steps(repeated.all, steps) : repeated.all};
       if (std::ranges::find(wanted_, wanted) == wanted_.end()) wanted_.push_back(wanted);
@@ -248,7 +264,8 @@ class ScanOfRows {
     Value operand_of(const Node& node, Value operand) {
       if (!is_elementwise(node.op)) return known_(operand);
       for (const Repeated& known : from_.repeated_) {
-        if (known.value != operand || known.own != operand.shape()) continue;
+        if (known.value != operand || known.own != padded(operand.shape(), known.all.rank()))
+          continue;
         if (broadcast(known.all, node.types[0].shape) == node.types[0].shape)
           return repeated(known);
       }

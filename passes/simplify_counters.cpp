@@ -35,7 +35,8 @@ std::optional<int64_t> added_by_step(Value carry, Value next, int64_t steps) {
   const size_t other = node.is(ops::add) && node.operands[1] == carry ? 0 : 1;
   if (node.operands[1 - other] != carry) return std::nullopt;
   const std::optional<double> number = splat_value(node.operands[other]);
-  if (!number || std::max(std::abs(*number), 1.0) * double(steps) > double(farthest(carry.dtype())))
+  if (!number || std::max(std::abs(*number), 1.0) * double(std::max<int64_t>(steps, 1)) >
+                     double(farthest(carry.dtype())))
     return std::nullopt;
   return int64_t(node.is(ops::sub) ? -*number : *number);
 }

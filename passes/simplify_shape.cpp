@@ -103,6 +103,43 @@ Result slice_of_concat(const Node& node, Graph&) {
   return Values{concat(whole, axis)};
 }
 
+/// The axis of what a reshape reads that begins where an axis of its result does, and how many
+/// indices of the one an index of the other is: [B, 4 * H] as [B, 4, H]. Nothing if it has none.
+struct DividedAxis {
+  int axis;
+  int64_t each;
+};
+std::optional<DividedAxis> divided_axis(const Node& reshape, int axis) {
+  const Shape &from = reshape.operands[0].shape(), &to = reshape.types[0].shape;
+  const auto elements = [](const Shape& shape, int begin, int end) {
+    int64_t product = 1;
+    for (int i = begin; i < end; ++i) product *= shape[i];
+    return product;
+  };
+  if (to.elements() == 0) return std::nullopt;
+  const int64_t around = elements(to, 0, axis), inside = elements(to, axis + 1, to.rank());
+  for (int f = 0; f < from.rank(); ++f) {
+    if (from[f] == 1 || elements(from, 0, f) != around) continue;
+    const int64_t rest = elements(from, f + 1, from.rank());
+    if (inside % rest != 0) return std::nullopt;
+    return DividedAxis{f, inside / rest};
+  }
+  return std::nullopt;
+}
+
+/// Cut first, and reshape the part: a cut of columns keeps the rows of a kernel.
+Result slice_of_reshape(const Node& node, Graph&) {
+  const Node& inner = *node.operands[0].node;
+  if (!inner.is(ops::reshape)) return std::nullopt;
+  const int axis = axis_of(node);
+  const std::optional<DividedAxis> divided = divided_axis(inner, axis);
+  if (!divided) return std::nullopt;
+  const int64_t start = start_of(node), limit = start + node.types[0].shape[axis];
+  const Value part =
+      slice(inner.operands[0], divided->axis, start * divided->each, limit * divided->each);
+  return Values{reshape(part, node.types[0].shape)};
+}
+
 /// The last step of an emitted `next` is the final carry.
 Result slice_of_last_step(const Node& node, Graph&) {
   const Value value = node.operands[0];
@@ -230,6 +267,16 @@ Result split_into_one(const Node& node, Graph&) {
   return node.operands;
 }
 
+Result split_of_reshape(const Node& node, Graph&) {
+  const Node& inner = *node.operands[0].node;
+  if (!inner.is(ops::reshape)) return std::nullopt;
+  const std::optional<DividedAxis> divided = divided_axis(inner, axis_of(node));
+  if (!divided) return std::nullopt;
+  Values parts = split(inner.operands[0], int(node.types.size()), divided->axis);
+  for (Value& part : parts) part = reshape(part, node.types[0].shape);
+  return parts;
+}
+
 Result split_of_concat(const Node& node, Graph&) {
   const Node& inner = *node.operands[0].node;
   if (!inner.is(ops::concat) || axis_of(inner) != axis_of(node)) return std::nullopt;
@@ -259,6 +306,7 @@ std::span<const Rule> shape_rules() {
       {"slice-splat", &ops::slice, shape_of_splat},
       {"slice-slice", &ops::slice, slice_of_slice},
       {"slice-concat", &ops::slice, slice_of_concat},
+      {"slice-reshape", &ops::slice, slice_of_reshape},
       {"slice-last-step", &ops::slice, slice_of_last_step},
       {"concat-one", &ops::concat, concat_of_one},
       {"concat-concat", &ops::concat, concat_of_concat},
@@ -268,6 +316,7 @@ std::span<const Rule> shape_rules() {
       {"split-one", &ops::split, split_into_one},
       {"split-splat", &ops::split, shape_of_splat},
       {"split-concat", &ops::split, split_of_concat},
+      {"split-reshape", &ops::split, split_of_reshape},
   };
   return rules;
 }

@@ -81,10 +81,25 @@ std::optional<Values> stacked_operands(Value term, const Moves& moves) {
   if (!moves(term)) return Values{term};
   if (is_product_of_rows(node) && moves(node.operands[0]) && moves(node.operands[1]))
     return node.operands;
-  if (node.is(ops::sum)) return node.operands;
-  if (node.is(ops::scatter_add) && is_splat(node.operands[0], 0))
+  const auto can_stack = [](Value value) { return value.shape().rank() < Shape::kMaxRank; };
+  if (node.is(ops::sum) && can_stack(node.operands[0])) return node.operands;
+  if (node.is(ops::scatter_add) && is_splat(node.operands[0], 0) && can_stack(node.operands[2]))
     return Values{node.operands[1], node.operands[2]};
   return std::nullopt;
+}
+
+/// The number of steps as a factor of this type: integers wrap around.
+double as_factor(DType dtype, int64_t steps) {
+  switch (dtype) {
+    case DType::u8:
+      return uint8_t(steps);
+    case DType::u32:
+      return uint32_t(steps);
+    case DType::i32:
+      return int32_t(steps);
+    default:
+      return double(steps);
+  }
 }
 
 bool contains(const Values& values, Value value) {
@@ -126,7 +141,8 @@ Value sum_over_steps(Value term, const Moves& moves, Batch& batch, Graph& to, in
     const Node& node = *at.node;
     if (const Value sum = known.find(at)) return sum;
     if (!moves(at))
-      return batch.get(at).value * (mutated(Mutant::constant_term_summed_once) ? 1 : double(steps));
+      return batch.get(at).value *
+             (mutated(Mutant::constant_term_summed_once) ? 1 : as_factor(at.dtype(), steps));
     if (is_product_of_rows(node) && moves(node.operands[0]) && moves(node.operands[1]))
       return sum_of_products(node, batch);
     if (node.is(ops::sum)) return sum_of_sums(node, batch);

@@ -112,7 +112,8 @@ struct NestProgram {
   bool few_terms = false;
   /// Whether a product and the sum that it goes into are rounded once, by a fused multiply-add.
   /// Only nests with few terms contract: their sums stay in registers, and arithmetic takes
-  /// longest. See codegen/lower/contraction.h.
+  /// longest. See codegen/lower/contraction.h, and
+  /// contracted_products() for which.
   bool contracts = false;
   /// The tile on the machine that the step is for. It is chosen once, where the nest is lowered.
   /// The packing of matrices, the division of columns among workers and the emission of code use

@@ -150,7 +150,7 @@ class RandomMatrixCell {
     const Value k_given = input(form == 1 ? joined() : form == 2 ? shared : shape({keys_}), "k");
     const Value q = input(shape({keys_}), "q");
     const Value v = input(shape({values_}), "v"), g = input(shape(), "g");
-    streams_ = 4;
+    add_of_heads(*body);
     if (mask_ == RowMask::boolean) given_ = input({batch_}, "mask", DType::boolean);
     if (mask_ == RowMask::column) given_ = input({batch_, 1}, "mask", DType::boolean);
     if (mask_ == RowMask::number) given_ = input({batch_}, "mask");
@@ -174,6 +174,7 @@ class RandomMatrixCell {
     if (has_number) gate = maximum(g, states.back() * 0.5);
     Value next = decay(s, k, v, gate) * s + outer(k * matrix_column(sigmoid(gate)), u);
     if (chance(3)) next = next - outer(read_by_values(s, v) * 0.1, bounded(v));
+    if (of_heads_) next = next * sigmoid(of_heads_);
     if (chance(5)) next = next + sigmoid(next * learned(*body)) * 0.2;
     const Value out = query_of_group(next, q);
     Values results{held(next, s)};
@@ -182,6 +183,19 @@ class RandomMatrixCell {
     results.push_back(chance(3) ? bounded(out) * row_number(gate) : out);
     body->set_results(results);
     return freeze(std::move(body));
+  }
+
+  /// Sometimes a stream that has heads but no batch: a number or a vector of each, also side by
+  /// side, in the shape that the matrix is multiplied with.
+  void add_of_heads(Graph& body) {
+    const int form = rows_.size() > 1 ? draw(0, 4) : 0;
+    if (form == 0 || form > 3) return;
+    const int64_t heads = rows_[1];
+    const Shape shape = form == 1   ? Shape{heads}
+                        : form == 2 ? Shape{heads, values_}
+                                    : Shape{heads * values_};
+    const Value stream = body.input({DType::f32, shape}, "d");
+    of_heads_ = reshape(stream, {heads, 1, form == 1 ? 1 : values_});
   }
 
   /// Keys of all heads side by side.
@@ -220,7 +234,7 @@ class RandomMatrixCell {
   size_t streams_ = 0, carries_ = 0;
   bool reverse_ = false;
   RowMask mask_ = RowMask::none;
-  Value given_, index_;
+  Value given_, index_, of_heads_;
 };
 
 }  // namespace

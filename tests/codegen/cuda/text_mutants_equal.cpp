@@ -59,6 +59,14 @@ int64_t stride_around(const std::vector<Line>& lines, size_t at) {
   return loop == nullptr ? 0 : std::stoll(match[1]);
 }
 
+/// Whether the nest of a loop that a line is in has one row.
+bool is_of_one_row(const std::vector<Line>& lines, size_t at, const Launched& launched) {
+  static const std::regex rows(R"(const long long rows = (rows_of_[0-9]+))");
+  std::smatch match;
+  while (at > 0 && !std::regex_search(lines[at].text, match, rows)) --at;
+  return at > 0 && launched.largest(match[1].str()) == 1;
+}
+
 /// Whether the line is the last of what a block does between two turns of the loop over its work.
 bool ends_a_turn(const std::vector<Line>& lines, size_t at) {
   const Line* loop = loop_around(lines, at, [](const Line&) { return true; });
@@ -313,6 +321,7 @@ std::string_view why_equal(const TextMutant& mutant, const Launched& launched) {
       mutant.now,
       compiled(R"(\brow \* \(\w+ \+ 1\)|; row <= rows; |^if \((?:true|row <= rows)\))"));
   if (of_rows && launched.largest("rows") == 1 && !in_loop) return "it is launched with one row";
+  if (of_rows && in_loop && is_of_one_row(lines, at, launched)) return "its nest has one row";
   std::smatch panel;
   if (std::regex_search(mutant.now, panel, compiled(R"(column / ([0-9]+) \* \(\w+ \+ 1\))")) &&
       std::stoll(panel[1]) >= launched.largest("columns"))

@@ -146,7 +146,7 @@ const std::vector<Subject> kSubjects = {
        }
        return %y, %h.e, %s.e
      })",
-     {"R=7 C=5", "R=17 C=65"}},
+     {"R=150 C=40", "R=37 C=33"}},
 };
 
 constexpr const char* kRnn =

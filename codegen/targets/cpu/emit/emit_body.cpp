@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "codegen/nest/contracted_products.h"
 #include "codegen/targets/cpu/machine.h"
 #include "codegen/targets/cpu/math/emit_scalar.h"
 
@@ -22,6 +23,12 @@ BodyEmitter::BodyEmitter(const CpuFeatures& cpu, llvm::IRBuilderBase& builder,
   if (is_beside_products(program.tile, cpu)) cpu_.divides_by_estimate = false;
   for (Values& values : values_) values.assign(program_.body.size(), nullptr);
   levels_ = levels_of(program_);
+  product_of_.assign(program_.body.size(), -1);
+  if (cpu_.has_fma) product_of_ = contracted_products(program_);
+  is_fused_.assign(program_.body.size(), false);
+  for (const int product : product_of_) {
+    if (product >= 0) is_fused_[size_t(product)] = true;
+  }
 }
 
 void BodyEmitter::set_arguments(std::vector<OperandValues> operands, Value* column_end) {
@@ -61,10 +68,10 @@ void BodyEmitter::run(const NestInstruction& in, size_t index, const Place& plac
       store_operand(in, place.row, place.column, place.mask);
       break;
     case NestOp::reduce:
-      reduce(in, place.mask);
+      reduce(in, index, place.mask);
       break;
     case NestOp::scalar:
-      value = scalar(in);
+      value = scalar(in, index);
       break;
   }
 }
@@ -150,21 +157,25 @@ Value* BodyEmitter::all_lanes() {
   return b_.CreateVectorSplat(unsigned(shape_.lanes), b_.getTrue());
 }
 
-void BodyEmitter::allow_fused(ScalarOp op) {
-  if (!program_.contracts) return;
-  if (op != ScalarOp::add && op != ScalarOp::sub && op != ScalarOp::mul) return;
-  llvm::FastMathFlags flags;
-  flags.setAllowContract(true);
-  b_.setFastMathFlags(flags);
+Value* BodyEmitter::fused(int product, bool negated, Value* other) {
+  const NestInstruction& in = program_.body[size_t(product)];
+  Value* const x = values_[place_][size_t(in.a)];
+  return b_.CreateIntrinsic(llvm::Intrinsic::fma, {x->getType()},
+                            {negated ? b_.CreateFNeg(x) : x, values_[place_][size_t(in.b)], other});
 }
 
-Value* BodyEmitter::scalar(const NestInstruction& in) {
+Value* BodyEmitter::scalar(const NestInstruction& in, size_t index) {
+  if (is_fused_[index]) return nullptr;
+  if (const int product = product_of_[index]; product >= 0) {
+    const bool subtracts = in.op == ScalarOp::sub, is_first = product == in.a;
+    Value* other = values_[place_][size_t(is_first ? in.b : in.a)];
+    if (subtracts && is_first) other = b_.CreateFNeg(other);
+    return fused(product, subtracts && !is_first, other);
+  }
   Values operands;
   for (int operand : {in.a, in.b, in.c}) {
     if (operand >= 0) operands.push_back(values_[place_][size_t(operand)]);
   }
-  const llvm::IRBuilderBase::FastMathFlagGuard guard(b_);
-  allow_fused(in.op);
   return emit_scalar(b_, cpu_, in.op, in.dtype, program_.body[size_t(in.a)].dtype, operands);
 }
 

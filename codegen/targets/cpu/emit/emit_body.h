@@ -124,8 +124,9 @@ class BodyEmitter {
   llvm::Value* at(llvm::Value* pointer, llvm::Value* bytes);
   llvm::Value* mask_of(llvm::Value* lanes);
   llvm::Value* all_lanes();
-  void allow_fused(ScalarOp op);
-  llvm::Value* scalar(const NestInstruction& in);
+  /// `other` plus the product that instruction `product` is, or minus it, in one rounding.
+  llvm::Value* fused(int product, bool negated, llvm::Value* other);
+  llvm::Value* scalar(const NestInstruction& in, size_t index);
 
   bool moves_with_row(size_t operand) const;
   llvm::Value* start(size_t index, llvm::Value* row);
@@ -150,7 +151,7 @@ class BodyEmitter {
                     llvm::Value* mask);
   llvm::Value* load_sum(const NestInstruction& in, llvm::Value* tile);
 
-  void reduce(const NestInstruction& in, llvm::Value* mask);
+  void reduce(const NestInstruction& in, size_t index, llvm::Value* mask);
   /// The result of a reduction in its stored form.
   llvm::Value* finished(const Reduction& r, llvm::Value* value);
   llvm::Value* across_lanes(const Reduction& r, llvm::Value* value);
@@ -162,7 +163,9 @@ class BodyEmitter {
   const TileShape shape_;
   llvm::Value* column_end_ = nullptr;
   std::vector<OperandValues> operands_;
-  std::vector<Level> levels_;  // of each instruction
+  std::vector<Level> levels_;    // of each instruction
+  std::vector<int> product_of_;  // that each adds in one rounding (contracted_products.h)
+  std::vector<bool> is_fused_;   // whether each is such a product
   static constexpr size_t kMostPlaces = 4;
   Values values_[kMostPlaces];  // the value of each instruction; null before it is emitted
   size_t place_ = 0;            // index of the values in use

@@ -93,22 +93,21 @@ Value* BodyEmitter::finished(const Reduction& r, Value* value) {
 Value* BodyEmitter::join(const Reduction& r, Value* x, Value* y) {
   const DType dtype = r.dtype == DType::bf16 ? DType::f32 : r.dtype;
   Value* const operands[] = {x, y};
-  const llvm::IRBuilderBase::FastMathFlagGuard guard(b_);
-  allow_fused(r.maximum ? ScalarOp::maximum : ScalarOp::add);
   return emit_scalar(b_, cpu_, r.maximum ? ScalarOp::maximum : ScalarOp::add, dtype, dtype,
                      operands);
 }
 
-void BodyEmitter::reduce(const NestInstruction& in, Value* mask) {
+void BodyEmitter::reduce(const NestInstruction& in, size_t index, Value* mask) {
   const bool along_row = program_.kind == NestKind::row_wise;
   const int part = along_row ? 0 : in.part;
   for (const Reduction& r : reductions()) {
     if (r.operand != in.operand || r.part != part) continue;
-    Value* value = values_[place_][size_t(in.a)];
-    if (mask != nullptr && !mutated(Mutant::padding_lanes_counted))
-      value = b_.CreateSelect(mask, value, identity(r));
     Value*& sum = accumulators_[{r.operand, r.part, place_}];
-    sum = join(r, sum, value);
+    const int product = product_of_[index];
+    Value* const next =
+        product >= 0 ? fused(product, false, sum) : join(r, sum, values_[place_][size_t(in.a)]);
+    const bool is_masked = mask != nullptr && !mutated(Mutant::padding_lanes_counted);
+    sum = is_masked ? b_.CreateSelect(mask, next, sum) : next;
   }
 }
 

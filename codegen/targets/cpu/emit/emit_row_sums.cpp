@@ -57,8 +57,6 @@ void RowSumsEmitter::emit_rows(I64 group, const LoopRange& rows, int at_once) {
       for (const BodyEmitter::Reduction& r : all_) sums.push_back(body_.identity(r));
     }
     body_.run_level(Level::row, places);
-    // A mask keeps a product from being added in one instruction: the same columns have one for any
-    // number of rows, or bits would depend on how rows are shared out.
     sums = emit_columns(places, {columns_.begin, whole_}, false, sums);
     body_.set_masks_for_rest(true);
     sums = emit_columns(places, {whole_, columns_.end}, true, sums);

@@ -19,6 +19,7 @@ class OwnedFootprint {
       : plan_(*nests.plan), owners_(owners), exchanges_(exchanges), ordered_(ordered) {
     for (const Exchange& each : exchanges)
       terms_.push_back(nests.nests[each.nest]->products[each.product].panels.k);
+    for (const NestCall* call : nests.nests) outer_axes_.push_back(call->outer.size());
   }
 
   /// The accesses of a record of the loop's body, whose id is the index of its nest, or of the
@@ -56,7 +57,9 @@ class OwnedFootprint {
   /// whole operands of products, unless they own indices of the outermost axis.
   void share(PlacedAccess& access, size_t nest) const {
     access.shared_axis = -1;
-    if (owners_[nest] == Owner::outer) return share(access, AxisOf::outermost, Along::outer);
+    // Of several axes a block owns indices of all of them, which are those of none.
+    if (owners_[nest] == Owner::outer && outer_axes_[nest] == 1)
+      share(access, AxisOf::outermost, Along::outer);
     if (access.operand == Access::Operand::operand && owners_[nest] == Owner::element)
       share(access, AxisOf::column, Along::columns);
   }
@@ -105,7 +108,8 @@ class OwnedFootprint {
   const std::vector<Owner>& owners_;
   const std::vector<Exchange>& exchanges_;
   const Ordered ordered_;
-  std::vector<int64_t> terms_;  ///< for each of exchanges_
+  std::vector<int64_t> terms_;      ///< for each of exchanges_
+  std::vector<size_t> outer_axes_;  ///< of each nest, around its rows
   std::vector<PlacedAccess> found_;
 };
 

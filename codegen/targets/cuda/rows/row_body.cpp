@@ -7,7 +7,7 @@
 #include <array>
 #include <utility>
 
-#include "codegen/targets/cuda/rows/row_contraction.h"
+#include "codegen/nest/contracted_products.h"
 #include "codegen/targets/cuda/text/nest_body.h"
 #include "codegen/targets/cuda/text/scalar_text.h"
 #include "ir/error.h"

@@ -9,7 +9,7 @@
 #include <optional>
 #include <utility>
 
-#include "codegen/targets/cuda/rows/row_contraction.h"
+#include "codegen/nest/contracted_products.h"
 
 namespace graphc::core::cuda {
 namespace {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codegen/targets/cuda/rows/row_contraction.h"
+#include "codegen/nest/contracted_products.h"
 
-namespace graphc::core::cuda {
+namespace graphc::core {
 namespace {
 
-std::vector<int> uses_of(const NestProgram& program) {
+std::vector<int> uses_in(const NestProgram& program) {
   std::vector<int> uses(program.body.size());
   for (const NestInstruction& in : program.body) {
     for (const int each : {in.a, in.b, in.c}) {
@@ -30,7 +30,7 @@ DType sum_type(const NestProgram& program, const NestInstruction& in) {
 std::vector<int> contracted_products(const NestProgram& program, const std::vector<bool>& shares) {
   std::vector<int> found(program.body.size(), -1);
   if (!program.contracts) return found;
-  const std::vector<int> uses = uses_of(program);
+  const std::vector<int> uses = uses_in(program);
   for (size_t i = 0; i < program.body.size(); ++i) {
     const NestInstruction& in = program.body[i];
     const bool is_sum = in.kind == NestOp::reduce &&
@@ -50,4 +50,4 @@ std::vector<int> contracted_products(const NestProgram& program, const std::vect
   return found;
 }
 
-}  // namespace graphc::core::cuda
+}  // namespace graphc::core
