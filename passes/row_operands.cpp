@@ -5,10 +5,11 @@
 // heads alone (a parameter [heads, V]) or of the batch alone (a stream [batch, K], a mask [batch])
 // is at no constant distance from row to row, so its nests would count rows otherwise than their
 // neighbours, and the loop would have a barrier a nest. Here it is repeated for all rows before the
-// loop, or computed by each row from what is. Then one count goes through all rows, whichever nest
-// it is (LoopCall::rows_apart). The copies are small beside the matrices. If a step also reads a
-// matrix that some rows share, nothing is repeated. The pass runs after all that would fold a
-// product with 1.
+// loop, and so is what is computed element by element from such values: in a step that would be
+// nests of a few numbers. In a loop inside a loop each row computes it. Then one count goes through
+// all rows, whichever nest it is (LoopCall::rows_apart). The copies are small beside the matrices.
+// If a step also reads a matrix that some rows share, nothing is repeated. The pass runs after all
+// that would fold a product with 1.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -20,6 +21,7 @@
 #include "ir/op.h"
 #include "ir/rewrite.h"
 #include "ir/scan.h"
+#include "passes/batch.h"
 #include "passes/kernels/matrix_rows.h"
 #include "passes/passes.h"
 #include "passes/region.h"
@@ -36,8 +38,6 @@ struct Repeated {
   Shape own, all;
   bool operator==(const Repeated&) const = default;
 };
-
-Shape with_steps(const Shape& shape, int64_t steps) { return shape.insert(0, steps); }
 
 /// The shape with axes of extent 1 in front, as broadcasting sees it.
 Shape padded(const Shape& shape, int rank) {
@@ -86,8 +86,11 @@ Value copied(Value value, const Shape& own, const Shape& all, Graph& to) {
 /// A scan with the copies that its step, and the steps of scans inside, read.
 class ScanOfRows {
  public:
-  ScanOfRows(const Scan& scan, const Shape& rows) : scan_(scan), body_(scan.body()) {
+  /// `outermost`: no loop is around it.
+  ScanOfRows(const Scan& scan, const Shape& rows, bool outermost)
+      : scan_(scan), body_(scan.body()) {
     known_for_rows_.resize(body_.nodes().size());
+    find_early(rows, outermost);
     for (const Node& node : body_.nodes()) {
       if (node.is(ops::scan)) {
         find_inside(node, rows);
@@ -101,13 +104,30 @@ class ScanOfRows {
   /// the rest are of no use.
   const std::string& joint() const { return joint_; }
 
-  /// What the scan reads copies of, by the number of its operand.
+  /// A value of the step that the scan reads a copy of: one of its inputs, or, of an outermost
+  /// scan, one that is computed before it. Of a stream, or what is computed of one, the shapes are
+  /// those of all steps.
   struct Wanted {
-    size_t operand;
+    Value value;
+    bool is_stream;
     Shape own, all;
     bool operator==(const Wanted&) const = default;
   };
   const std::vector<Wanted>& wanted() const { return wanted_; }
+  /// The operand of the scan that is wanted.
+  Value operand_of(const Wanted& wanted) const {
+    return scan_.node().operands[number_of(wanted.value)];
+  }
+  /// What is wanted of an outermost scan with these operands, before it is copied.
+  Values values_before(const Values& operands, Graph& to) const {
+    Batch batch(body_, to, scan_.steps());
+    for (size_t i = 0; i < operands.size(); ++i) {
+      if (!is_carry(i)) batch.set(body_.inputs()[i], {operands[i], i < scan_.streams().size()});
+    }
+    Values values;
+    for (const Wanted& wanted : wanted_) values.push_back(batch.get(wanted.value).value);
+    return values;
+  }
 
   /// The scan in `to`. `copies` has what is wanted().
   Values build(const Values& operands, const Values& copies, Graph& to) const {
@@ -124,6 +144,33 @@ class ScanOfRows {
   size_t number_of(Value input) const {
     return size_t(std::ranges::find(body_.inputs(), input) - body_.inputs().begin());
   }
+
+  /// Finds what can be computed for all steps before an outermost loop: elementwise, from streams
+  /// and captures, and no matrices.
+  void find_early(const Shape& rows, bool outermost) {
+    early_.resize(body_.nodes().size());
+    moves_.resize(body_.nodes().size());
+    for (const Node& node : body_.nodes()) {
+      const size_t id = size_t(node.id);
+      const bool is_input = node.is(ops::input);
+      bool early = outermost && node.results() == 1;
+      std::vector<bool> stacked;
+      for (const Value operand : node.operands) {
+        stacked.push_back(moves_[size_t(operand.node->id)]);
+        early = early && early_[size_t(operand.node->id)];
+      }
+      moves_[id] = is_input ? number_of(node.result()) < scan_.streams().size()
+                            : std::ranges::find(stacked, true) != stacked.end();
+      const bool moves_elements = node.is(ops::reshape) || node.is(ops::broadcast_to);
+      const bool is_made = node.is(ops::constant) || node.is(ops::iota);
+      if (is_input)
+        early_[id] = outermost && !is_carry(number_of(node.result()));
+      else
+        early_[id] = early && (is_elementwise(node.op) || moves_elements || is_made) &&
+                     can_batch(node, stacked) && !is_matrix_of(rows, node.types[0].shape);
+    }
+  }
+  bool is_early(Value value) const { return early_[size_t(value.node->id)]; }
 
   /// How many nodes each row would compute for itself to have the value, beginning with streams and
   /// captures; none if it depends on anything else.
@@ -151,7 +198,7 @@ class ScanOfRows {
     const std::optional<Shape> all = with_all_rows(operand.shape(), node.types[0].shape, rows);
     if (!all) return;
     const bool is_matrix = has_matrix_behind(rows, *all);
-    if (!is_matrix && nodes_for_rows(operand))
+    if (!is_matrix && (is_early(operand) || nodes_for_rows(operand)))
       return want({operand, padded(operand.shape(), all->rank()), *all});
     if (joint_.empty())
       joint_ =
@@ -160,10 +207,11 @@ class ScanOfRows {
   }
 
   void find_inside(const Node& node, const Shape& rows) {
-    inside_.emplace_back(&node, std::make_unique<ScanOfRows>(Scan(node), rows));
-    if (joint_.empty()) joint_ = inside_.back().second->joint();
-    for (const Wanted& wanted : inside_.back().second->wanted())
-      want({node.operands[wanted.operand], wanted.own, wanted.all});
+    inside_.emplace_back(&node, std::make_unique<ScanOfRows>(Scan(node), rows, false));
+    const ScanOfRows& inside = *inside_.back().second;
+    if (joint_.empty()) joint_ = inside.joint();
+    for (const Wanted& wanted : inside.wanted())
+      want({inside.operand_of(wanted), wanted.own, wanted.all});
   }
 
   /// Collects what the scan itself has to be given for it.
@@ -171,25 +219,26 @@ class ScanOfRows {
     if (std::ranges::find(repeated_, repeated) != repeated_.end()) return;
     repeated_.push_back(repeated);
     const Node& node = *repeated.value.node;
-    if (!nodes_for_rows(repeated.value)) return;
-    if (node.is(ops::input)) {
-      const size_t i = number_of(repeated.value);
-      const bool is_stream = i < scan_.streams().size();
-      const int64_t steps = scan_.steps();
-      if (is_stream && repeated.all.rank() == Shape::kMaxRank) {
-        if (joint_.empty())
-          joint_ = fmt::format("%{} would have more than {} axes", repeated.value.name(),
-                               Shape::kMaxRank);
-        return;
+    if (is_early(repeated.value) || (node.is(ops::input) && nodes_for_rows(repeated.value))) {
+      const bool is_stream = moves_[size_t(node.id)];
+      Wanted wanted{repeated.value, is_stream, repeated.own, repeated.all};
+      if (is_stream && repeated.all.rank() == Shape::kMaxRank) return refuse_axes(repeated.value);
+      if (is_stream) {
+        wanted.own = wanted.own.insert(0, scan_.steps());
+        wanted.all = wanted.all.insert(0, scan_.steps());
       }
-      const Wanted wanted{i, is_stream ? with_steps(repeated.own, steps) : repeated.own,
-                          is_stream ? with_steps(repeated.all, steps) : repeated.all};
       if (std::ranges::find(wanted_, wanted) == wanted_.end()) wanted_.push_back(wanted);
       return;
     }
+    if (!nodes_for_rows(repeated.value)) return;
     for (const Value operand : node.operands) {
       if (operand.shape().rank() > 0) want({operand, repeated.own, repeated.all});
     }
+  }
+
+  void refuse_axes(Value value) {
+    if (!joint_.empty()) return;
+    joint_ = fmt::format("%{} would have more than {} axes", value.name(), Shape::kMaxRank);
   }
 
   /// Writes the scan.
@@ -221,8 +270,8 @@ class ScanOfRows {
       const auto add_copies = [&](bool of_streams) {
         for (size_t i = 0; i < copies_.size(); ++i) {
           const Wanted& wanted = from_.wanted_[i];
-          if ((wanted.operand < streams) != of_streams) continue;
-          const Value old = from_.body_.inputs()[wanted.operand];
+          if (wanted.is_stream != of_streams) continue;
+          const Value old = wanted.value;
           const Type type{old.dtype(), of_streams ? wanted.all.without(0) : wanted.all};
           const Value made = body_->input(type, old.name(), old.node->where);
           const Shape own = of_streams ? wanted.own.without(0) : wanted.own;
@@ -252,7 +301,7 @@ class ScanOfRows {
       if (inside != from_.inside_.end()) {
         Values copies;
         for (const Wanted& wanted : inside->second->wanted())
-          copies.push_back(repeated({node.operands[wanted.operand], wanted.own, wanted.all}));
+          copies.push_back(repeated({inside->second->operand_of(wanted), wanted.own, wanted.all}));
         results = inside->second->build(operands, copies, *body_);
       } else {
         results = results_of(copy_node(node, std::move(operands), *body_));
@@ -307,6 +356,7 @@ class ScanOfRows {
   const Scan scan_;
   const Graph& body_;
   std::vector<std::optional<std::optional<int>>> known_for_rows_;  ///< by node
+  std::vector<bool> early_, moves_;                                ///< by node
   std::vector<std::pair<const Node*, std::unique_ptr<ScanOfRows>>> inside_;
   std::vector<Repeated> repeated_;
   std::vector<Wanted> wanted_;
@@ -324,14 +374,16 @@ GraphPtr run_row_operands(const GraphPtr& graph, const PassOptions&, Remarks& re
       *graph, [&](const Node& node, const Values& operands, Graph& to) -> std::optional<Values> {
         if (!has_rows(node)) return std::nullopt;
         const Scan scan(node);
-        const ScanOfRows with_copies(scan, matrix_rows(scan));
+        const ScanOfRows with_copies(scan, matrix_rows(scan), true);
         if (!with_copies.joint().empty())
           remarks.add(node, "repeats nothing for its rows: " + with_copies.joint());
         if (!with_copies.joint().empty() || with_copies.wanted().empty()) return std::nullopt;
         const WhereScope scope(node.where);
-        Values copies;
-        for (const auto& [i, own, all] : with_copies.wanted())
-          copies.push_back(copied(operands[i], own, all, to));
+        Values copies = with_copies.values_before(operands, to);
+        for (size_t i = 0; i < copies.size(); ++i) {
+          const ScanOfRows::Wanted& wanted = with_copies.wanted()[i];
+          copies[i] = copied(copies[i], wanted.own, wanted.all, to);
+        }
         return with_copies.build(operands, copies, to);
       }));
 }
