@@ -39,9 +39,9 @@ struct Repeated {
   bool operator==(const Repeated&) const = default;
 };
 
-/// The shape with axes of extent 1 in front, as broadcasting sees it.
+/// The shape with axes of extent 1 in front, as broadcasting sees it; itself, if it has more axes.
 Shape padded(const Shape& shape, int rank) {
-  Ints extents(size_t(rank - shape.rank()), 1);
+  Ints extents(size_t(std::max(rank - shape.rank(), 0)), 1);
   extents.insert(extents.end(), shape.begin(), shape.end());
   return Shape(extents);
 }
@@ -76,8 +76,7 @@ bool has_matrix_behind(const Shape& rows, const Shape& shape) {
 
 /// A copy of the value: repeated by its strides, it would not be at a constant distance.
 Value copied(Value value, const Shape& own, const Shape& all, Graph& to) {
-  const int rank = value.shape().rank();
-  if (rank > own.rank() || padded(value.shape(), own.rank()) != own) value = reshape(value, own);
+  if (padded(value.shape(), own.rank()) != own) value = reshape(value, own);
   if (value.dtype() == DType::boolean)
     return logical_or(value, splat(to, 0, {DType::boolean, all}));
   return value * splat(to, 1, {value.dtype(), all});
