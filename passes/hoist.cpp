@@ -29,7 +29,7 @@ namespace {
 /// Whether it computes an elementary function of each of several elements.
 bool is_function(const Node& node) {
   return is_elementwise(node.op) && node.types[0].shape.elements() > 1 &&
-         std::ranges::any_of(scalar_code(node).code, is_elementary, &ScalarInstruction::op);
+         !is_exact(scalar_code(node));
 }
 
 }  // namespace
@@ -40,19 +40,19 @@ std::optional<Values> hoist_invariants(const Node& node, const Values& operands,
   const std::vector<Varies> varies = variation(scan);
   // Constants are available everywhere, and arithmetic with them is cheap; broadcasting before the
   // loop would only store more.
-  std::vector<bool> stays(body.nodes().size()), is_dear(body.nodes().size());
+  std::vector<bool> stays(body.nodes().size()), is_costly(body.nodes().size());
   for (const Node& inner : body.nodes()) {
     const size_t id = size_t(inner.id);
     stays[id] = varies[id] > Varies::captures || inner.is(ops::broadcast_to);
-    is_dear[id] = is_function(inner);
+    is_costly[id] = is_function(inner);
     for (Value operand : inner.operands) {
       stays[id] = stays[id] || stays[size_t(operand.node->id)];
-      is_dear[id] = is_dear[id] || is_dear[size_t(operand.node->id)];
+      is_costly[id] = is_costly[id] || is_costly[size_t(operand.node->id)];
     }
   }
   const auto moves = [&](const Node& inner) {
     const size_t id = size_t(inner.id);
-    return (varies[id] == Varies::captures || is_dear[id]) && !stays[id] && !inner.is(ops::input);
+    return (varies[id] == Varies::captures || is_costly[id]) && !stays[id] && !inner.is(ops::input);
   };
   Values crossing;
   const auto cross = [&](Value value) {

@@ -10,7 +10,8 @@
 
 namespace graphc::core {
 
-/// Moves loop-invariant computations (those that depend only on captures) out of the loop.
+/// Moves computations that are the same in every step out of the loop: those that depend on
+/// captures, and elementary functions of constants.
 std::optional<Values> hoist_invariants(const Node& node, const Values& operands, Graph& to);
 /// Whether a scan is in the body of another one, such as a loop over blocks of steps.
 enum class Around : uint8_t { nothing, loop };

@@ -97,8 +97,7 @@ class HoistBefore {
   /// is one element of a vector; all steps at once have whole vectors.
   bool is_function_of_rows(const Node& node) const {
     return has_matrices_ && around_ == Around::nothing && is_elementwise(node.op) &&
-           node.types[0].shape.elements() <= rows_ &&
-           std::ranges::any_of(scalar_code(node).code, is_elementary, &ScalarInstruction::op);
+           node.types[0].shape.elements() <= rows_ && !is_exact(scalar_code(node));
   }
 
   bool is_emitted_early(Value value) const { return behind_[id(value)]; }

@@ -12,8 +12,7 @@ namespace graphc::core {
 namespace {
 
 bool has_elementary_function(const Node& node) {
-  return is_elementwise(node.op) &&
-         std::ranges::any_of(scalar_code(node).code, is_elementary, &ScalarInstruction::op);
+  return is_elementwise(node.op) && !is_exact(scalar_code(node));
 }
 
 }  // namespace
