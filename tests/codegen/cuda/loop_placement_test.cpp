@@ -166,7 +166,7 @@ TEST(LoopPlacement, HeadsHaveBlocksOfTheirOwn) {
   }
 }
 
-/// A step in which heads read each other's state is streamed.
+/// Where heads read each other's state, no block may keep those of one head alone.
 TEST(LoopPlacement, HeadsThatAreJoinedHaveNoBlocksOfTheirOwn) {
   const GraphPtr graph = cell_with_heads(3, 5, 10, "sum(%h) {axes = [1,2], keep = true}");
   const std::vector<Literal> inputs = random_cell_inputs(*graph, 5);
