@@ -237,7 +237,8 @@ class ScanOfRows {
 
   void refuse_axes(Value value) {
     if (!joint_.empty()) return;
-    joint_ = fmt::format("%{} would have more than {} axes", value.name(), Shape::kMaxRank);
+    joint_ = fmt::format("%{} of all rows and steps would have {} axes, and {} are the most",
+                         value.name(), Shape::kMaxRank + 1, Shape::kMaxRank);
   }
 
   /// Writes the scan.

@@ -57,7 +57,7 @@ class OwnedFootprint {
   /// whole operands of products, unless they own indices of the outermost axis.
   void share(PlacedAccess& access, size_t nest) const {
     access.shared_axis = -1;
-    // Of several axes a block owns indices of all of them, which are those of none.
+    // Of several axes around the rows blocks own pairs of indices: none of the axes says whose.
     if (owners_[nest] == Owner::outer && outer_axes_[nest] == 1)
       share(access, AxisOf::outermost, Along::outer);
     if (access.operand == Access::Operand::operand && owners_[nest] == Owner::element)

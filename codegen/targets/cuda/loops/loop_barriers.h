@@ -53,7 +53,7 @@ bool is_invariant(const LoopNests& nests, const CallProduct& product);
 enum class Owner : uint8_t {
   element,  ///< the block that owns the element's row and column
   row,      ///< one of the blocks that own the row, for all columns
-  outer,    ///< of each index of the axes around the rows one block, for all rows and columns
+  outer,    ///< the block that owns an index around the rows, for all rows and columns
 };
 
 /// A store that writes elements of a left operand.
