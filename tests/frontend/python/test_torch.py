@@ -218,6 +218,7 @@ class Memory(unittest.TestCase):
             ours(*leaves)[0].sum().backward()
         [network] = ours._networks.values()
         self.assertLessEqual(len(network._compiled), 16)
+        self.assertLessEqual(len(ours._operators._calls), 16)
 
 
 class Announced(unittest.TestCase):

@@ -7,6 +7,7 @@ import torch
 from .. import networks
 from ..errors import InputError
 from ..networks import Announcing, usable
+from .calls import Kept, checked, signature_of
 from .networks import (OfTensors, check_one_device, check_tensor, of_autocast, options_on,
                        precision_of)
 from .operators import Operators
@@ -52,22 +53,27 @@ class Cell(networks.Cell):
         self._asked = {**options, "announce": Announcing(options.get("announce"))}
         self._precision = precision
         self._networks = {}
+        self._checked = Kept()  #: the precision of products, for tensors that have passed
         self._operators = Operators(self.__name__, self._network, self._results)
 
     def __call__(self, xs, *tensors, lengths=None):
         if len(tensors) < self.states:
             raise InputError(f"{self.__name__}: wanted {self.states} states after the sequence: "
                              f"found {len(tensors)} tensors")
-        given, precision = _prepared(self.__name__, [xs, *tensors], self._precision)
+        given, precision, signature = checked([xs, *tensors], self._checked, self._prepare)
         if lengths is not None:
             _check_lengths(self.__name__, lengths)
             # What is no length of 32 bits stays none.
-            given.append(lengths.clamp(-1, 2**31 - 1).to(torch.int32))
-        found = self._operators(given, precision)
+            given = [*given, lengths.clamp(-1, 2**31 - 1).to(torch.int32)]
+            signature = signature_of(given)
+        found = self._operators(given, precision, signature)
         return tuple(found[:1 + self.states])
 
     def __repr__(self):
         return f"<graphc.torch.Cell {self.__module__}.{self.__qualname__}, {self.states} states>"
+
+    def _prepare(self, tensors):
+        return _prepared(self.__name__, tensors, self._precision)
 
     def _network(self, tensors, precision, device):
         precision = usable(precision)

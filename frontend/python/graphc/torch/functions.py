@@ -7,6 +7,7 @@ import torch
 from .. import networks
 from ..errors import InputError
 from ..networks import Announcing, usable
+from .calls import Kept, checked
 from .networks import (OfTensors, check_one_device, check_tensor, device_of, encoded, kinds_of,
                        not_compiled, of_autocast, options_on, precision_of, result_dtype)
 from .operators import Operators
@@ -44,9 +45,19 @@ class Function(networks.Named):
         self._asked = {**options, "announce": Announcing(options.get("announce"))}
         self._networks = {}
         self._counts = {}
+        self._checked = Kept()  #: precision and number of results, for tensors that have passed
         self._operators = Operators(self.__name__, self._network, self._results)
 
     def __call__(self, *tensors):
+        tensors, (precision, count), signature = checked(tensors, self._checked, self._prepared)
+        found = self._operators(tensors, precision, signature)
+        return found[0] if count == 1 else tuple(found[:count])
+
+    def __repr__(self):
+        return f"<graphc.torch.Function {self.__module__}.{self.__qualname__}>"
+
+    def _prepared(self, tensors):
+        """The tensors as they are computed with; the precision, and how many results there are."""
         for place, tensor in enumerate(tensors):
             check_tensor(self.__name__, f"argument {place}", tensor)
         check_one_device(self.__name__, tensors)
@@ -58,12 +69,7 @@ class Function(networks.Named):
         key = tuple((tensor.dtype, tensor.dim()) for tensor in tensors)
         if key not in self._counts:
             self._learn(key, tensors, precision)
-        count = self._counts[key]
-        found = self._operators(tensors, precision)
-        return found[0] if count == 1 else tuple(found[:count])
-
-    def __repr__(self):
-        return f"<graphc.torch.Function {self.__module__}.{self.__qualname__}>"
+        return tensors, (precision, self._counts[key])
 
     @not_compiled
     def _learn(self, key, tensors, precision):

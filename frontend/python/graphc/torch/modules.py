@@ -10,6 +10,7 @@ import torch
 from .. import _graphc
 from ..errors import InputError
 from ..networks import Announcing, usable
+from .calls import Kept, checked
 from .networks import (DTYPES, OfTensors, check_one_device, device_of, encoded, not_compiled,
                        options_on, precision_of, result_dtype)
 from .operators import Operators
@@ -98,6 +99,7 @@ class _Core:
         self._last = None  #: the session that has the states that are no parameters
         self._networks = {}
         self._count = self._names = None
+        self._checked = Kept()  #: the precision, for tensors that have passed
         self._operators = {training: self._make_operators(training) for training in (False, True)}
 
     def __deepcopy__(self, memo):
@@ -135,6 +137,18 @@ class _Core:
 
     def run(self, parameters, inputs, training):
         """The results of the graph."""
+        given, precision, signature = checked([*parameters, *inputs], self._checked,
+                                              self._prepare)
+        if self._names is None:
+            self._learn(given, precision, training)
+        found = self._operators[training](given, precision, signature)[:self._count]
+        if self._names:
+            return dict(zip(self._names, found))
+        return found[0] if self._count == 1 else tuple(found)
+
+    def _prepare(self, tensors):
+        """The tensors as they are computed with, and the precision."""
+        parameters, inputs = tensors[:len(self.names)], tensors[len(self.names):]
         for place, one in enumerate(inputs):
             if not isinstance(one, torch.Tensor) or one.device.type not in ("cpu", "cuda", "meta"):
                 found = one.device if isinstance(one, torch.Tensor) else type(one).__name__
@@ -147,13 +161,7 @@ class _Core:
                                  "all torch.float32, or all torch.float64; torch.autocast rounds "
                                  "the factors of products to torch.bfloat16")
         precision = precision_of((*parameters, *inputs, torch.empty(0))[0], self.precision)
-        given = [*parameters, *[_of_a_type_of_ours(one, parameters) for one in inputs]]
-        if self._names is None:
-            self._learn(given, precision, training)
-        found = self._operators[training](given, precision)[:self._count]
-        if self._names:
-            return dict(zip(self._names, found))
-        return found[0] if self._count == 1 else tuple(found)
+        return [*parameters, *[_of_a_type_of_ours(one, parameters) for one in inputs]], precision
 
     @not_compiled
     def _learn(self, tensors, precision, training):
@@ -179,9 +187,10 @@ class _Core:
 
     def _make_operators(self, training):
         def network(tensors, precision, device):
-            found = self._network(training, precision, device)
-            self.with_states(found.session)
-            return found
+            return self._network(training, precision, device)
+
+        def used(network):
+            self.with_states(network.session)
 
         def results(tensors, precision):
             found = self._network(training, precision, device_of(tensors))
@@ -193,7 +202,7 @@ class _Core:
             found = self._network(training, precision, device_of(tensors))
             return found.interface(encoded(tensors)).assigns
 
-        return Operators(self.graph, network, results, assigns)
+        return Operators(self.graph, network, results, assigns, used)
 
 
 class _ModelNetwork(OfTensors):

@@ -132,16 +132,21 @@ def result_dtype(dtype, precision):
     return torch.float64 if found == torch.float32 and precision == "f64" else found
 
 
-def readable(tensor):
-    """A tensor for a graph to read. A float's capsule is quicker than the protocol with the tensor,
-    and does not mind that it asks for a gradient. It has no sign of its own: a lazily negated
-    tensor, such as the imaginary part of a conjugate, is computed first. On a GPU a graph reads
-    row-major tensors."""
-    if tensor.device.type == "cuda":
-        return to_dlpack(tensor.detach().resolve_neg().contiguous())
-    if not tensor.is_floating_point():
-        return tensor.detach()
+def readable_float(tensor):
+    """A tensor of floats on the cpu for a graph to read. A capsule is quicker than the protocol
+    with the tensor, and does not mind that it asks for a gradient. It has no sign of its own: a
+    lazily negated tensor, such as the imaginary part of a conjugate, is computed first."""
     return to_dlpack(tensor.resolve_neg())
+
+
+def readable_other(tensor):
+    """The same for integers and bool, which are read by the protocol."""
+    return tensor.detach()
+
+
+def readable_on_gpu(tensor):
+    """A tensor on a GPU for a graph to read, which reads row-major ones."""
+    return to_dlpack(tensor.detach().resolve_neg().contiguous())
 
 
 class OfTensors(networks.Network):
@@ -149,18 +154,6 @@ class OfTensors(networks.Network):
 
     def given(self, types):
         return [(dtype, shape) for _, dtype, shape in decoded(types)]
-
-    def cast(self, tensors, types):
-        """The tensors as the graph takes them: integers of another width are converted."""
-        return [readable(tensor if tensor.is_floating_point() else tensor.to(dtype_of(dtype)))
-                for tensor, (dtype, _) in zip(tensors, self.interface(types).taken)]
-
-    def cast_handed(self, tensors, handed, types):
-        """The same for what the second part reads of the inputs."""
-        taken = self.interface(types).taken
-        return [readable(tensor.to(dtype_of(taken[place][0]))
-                         if kind == "input" and not tensor.is_floating_point() else tensor)
-                for tensor, (kind, place) in zip(tensors, handed)]
 
 
 def first_of(graph, given, device):
@@ -190,6 +183,7 @@ def on_gpu(run, types, given, device):
     return results
 
 
+@functools.cache
 def dtype_of(dtype):
     """The dtype of torch for a result of a graph."""
     if dtype == DType.f64:

@@ -15,9 +15,9 @@ Of a function there are five:
         -> the gradients of the weighed sum of those gradients, for inputs that are wanted and
            for the cotangents
 
-Training runs what the second and the third do: by a function of autograd, and through the operators
-where something watches those, as a compiler or a mode of torch does. In exported programs the first
-and the fourth run, and where a second derivative is asked for, the fourth and the fifth. `types`
+A call that nothing watches, no compiler and no mode of torch, does what the first does, and in
+training what the second and the third do, without the operators. In exported programs the first and
+the fourth run, and where a second derivative is asked for, the fourth and the fifth. `types`
 describes the inputs: a number for the element type, the rank and the extents of each.
 """
 
@@ -29,10 +29,8 @@ import torch
 from torch.autograd import forward_ad
 
 from ..errors import InputError
-from .networks import decoded, device_of, dtype_of, encoded, first_of, readable, second_of
-
-#: Types of tensors whose operators nobody redefines.
-_PLAIN = (torch.Tensor, torch.nn.Parameter)
+from .calls import Call, Kept
+from .networks import decoded, device_of, dtype_of, encoded
 
 #: A step on a GPU is a CUDA graph already: torch must not capture it in another.
 _TAGS = tuple(getattr(torch.Tag, name) for name in ("cudagraph_unsafe",)
@@ -44,40 +42,59 @@ _numbers = itertools.count()
 _is_exporting = getattr(torch.compiler, "is_exporting", None) or (lambda: False)
 
 
-def _plain(tensors):
-    """What a graph reads."""
-    return [readable(tensor) for tensor in tensors]
-
-
 class Operators:
     """The operators of a function.
 
     `network(tensors, precision, device)` gives the Network for tensors of these types;
     `results(tensors, precision)` new tensors like its results, for fake kernels; `assigns(tensors,
-    precision)` says whether it assigns states.
+    precision)` says whether it assigns states; `used(network)` is called before a graph of it runs.
     """
 
-    def __init__(self, name, network, results, assigns=lambda tensors, precision: False):
+    def __init__(self, name, network, results, assigns=lambda tensors, precision: False,
+                 used=lambda network: None):
         self.name = name
         self._network = network
         self._results = results
         self._assigns = assigns
+        self._used = used
         self._lock = threading.RLock()
+        self._calls = Kept()
         word = re.sub(r"\W", "_", name)
         self._define(f"{word}_{next(_numbers)}")
 
-    def __call__(self, tensors, precision):
-        """The results as tensors."""
+    def __call__(self, tensors, precision, signature=None):
+        """The results as tensors, with those that the derivative reads behind them or without.
+        `signature` is that of calls.signature_of()."""
         if not torch.compiler.is_compiling():
             _refuse_transforms(self.name)
             _refuse_tangents(self.name, tensors)
+        if signature is not None:
+            call = self._call_of(signature, tensors, precision)
+            if call.wanted is not None:
+                return _Direct.apply(self, call, precision, *tensors)
+            return self._first(call, tensors)
         if torch.is_grad_enabled() and not _is_exporting():
             wanted = [tensor.requires_grad for tensor in tensors]
             if any(wanted):
-                if _is_plain(tensors):
-                    return _Direct.apply(self, wanted, precision, *tensors)
                 return self.saving(tensors, wanted, precision)
         return self.forward(tensors, precision)
+
+    def _call_of(self, signature, tensors, precision):
+        """The call for tensors with this signature."""
+        key = (signature, precision, torch.is_grad_enabled())
+        call = self._calls.get(key)
+        if call is not None:
+            return call
+        with self._lock:
+            wanted = [tensor.requires_grad for tensor in tensors]
+            wanted = wanted if torch.is_grad_enabled() and any(wanted) else None
+            return self._calls.keep(key, self._new_call(tensors, wanted, precision))
+
+    def _new_call(self, tensors, wanted, precision):
+        device, types = device_of(tensors), encoded(tensors)
+        network = self._network(tensors, precision, device)
+        graph = network.forward(types) if wanted is None else network.divided(types, wanted)
+        return Call(network, types, graph, device, wanted)
 
     def count(self, tensors, precision):
         """The number of results among those of `saving`."""
@@ -122,38 +139,42 @@ class Operators:
 
     def _run(self, inputs, precision):
         with self._lock:
-            device, types = device_of(inputs), encoded(inputs)
-            network = self._network(inputs, precision, device)
-            return first_of(network.forward(types), network.cast(inputs, types), device)
+            return self._first(self._new_call(inputs, None, precision), inputs)
 
     def _run_saving(self, inputs, wanted, precision):
         with self._lock:
-            device, types = device_of(inputs), encoded(inputs)
-            network = self._network(inputs, precision, device)
-            return first_of(network.divided(types, wanted), network.cast(inputs, types), device)
+            return self._first(self._new_call(inputs, wanted, precision), inputs)
 
     def _run_backward(self, handed, cotangents, types, wanted, precision):
         with self._lock:
             device = device_of([*cotangents, *handed])
             network = self._network_of(types, precision, device)
-            graph = network.divided(types, wanted)
-            given = network.cast_handed(handed, graph.handed, types)
-            return second_of(graph, [*given, *_plain(cotangents)], device)
+            call = Call(network, types, network.divided(types, wanted), device, wanted)
+            return self._second(call, handed, cotangents)
 
     def _run_again(self, inputs, cotangents, wanted, precision):
         with self._lock:
             device, types = device_of(inputs), encoded(inputs)
             network = self._network(inputs, precision, device)
-            graph = network.gradients(types, wanted)
-            return first_of(graph, [*network.cast(inputs, types), *_plain(cotangents)], device)
+            call = Call(network, types, network.gradients(types, wanted), device)
+            return self._first(call, inputs, cotangents)
 
     def _run_twice(self, inputs, cotangents, weights, wanted, precision):
         with self._lock:
             device, types = device_of(inputs), encoded(inputs)
             network = self._network(inputs, precision, device)
-            graph = network.second_gradients(types, wanted)
-            given = [*network.cast(inputs, types), *_plain(cotangents), *_plain(weights)]
-            return first_of(graph, given, device)
+            call = Call(network, types, network.second_gradients(types, wanted), device)
+            return self._first(call, inputs, [*cotangents, *weights])
+
+    def _first(self, call, tensors, late=()):
+        with self._lock:
+            self._used(call.network)
+            return call.first(tensors, late)
+
+    def _second(self, call, handed, cotangents):
+        with self._lock:
+            self._used(call.network)
+            return call.second(handed, cotangents)
 
     def _network_of(self, types, precision, device):
         return self._network([torch.empty(shape, dtype=dtype, device="meta")
@@ -203,46 +224,39 @@ class Operators:
         tensors, ctx.wanted, ctx.precision = inputs
         ctx.types = encoded(tensors)
         with self._lock:
-            network = self._network(tensors, ctx.precision, device_of(tensors))
-            graph = network.divided(ctx.types, ctx.wanted)
-        self._save(ctx, tensors, output[:self.count(tensors, ctx.precision)], output, graph)
+            call = self._new_call(tensors, ctx.wanted, ctx.precision)
+        _save(ctx, tensors, output, call)
 
-    def _save(self, ctx, tensors, results, output, graph):
-        """Keeps what the derivative reads."""
-        ctx.shapes = [(one.shape, one.dtype) for one in results]
-        sources = {"input": tensors, "result": results, "saved": output[len(results):]}
-        ctx.set_materialize_grads(False)
-        # The inputs as well, for a second derivative.
-        ctx.save_for_backward(*tensors, *[sources[kind][place] for kind, place in graph.handed])
-
-    def run_direct(self, ctx, tensors, wanted, precision):
+    def run_direct(self, ctx, call, precision, tensors):
         """The results for _Direct, which are differentiated with what is saved here."""
-        ctx.operators, ctx.wanted, ctx.precision = self, wanted, precision
-        ctx.types = encoded(tensors)
-        with self._lock:
-            device = device_of(tensors)
-            network = self._network(tensors, precision, device)
-            graph = network.divided(ctx.types, wanted)
-            found = first_of(graph, network.cast(tensors, ctx.types), device)
-            results = tuple(found[:len(network.interface(ctx.types).results)])
-        self._save(ctx, tensors, results, found, graph)
-        ctx.mark_non_differentiable(*[one for one in results if not one.is_floating_point()])
+        ctx.operators, ctx.call, ctx.wanted, ctx.precision = self, call, call.wanted, precision
+        found = self._first(call, tensors)
+        results = tuple(found[:call.count])
+        _save(ctx, tensors, found, call)
+        if call.others:
+            ctx.mark_non_differentiable(*[results[place] for place in call.others])
         return results
 
     def differentiate_direct(self, ctx, gradients):
         """The gradients of the inputs for _Direct."""
-        return self._differentiate_saving(ctx, gradients, self._run_backward)[0]
+        return self._differentiate_saved(
+            ctx, gradients, lambda handed, cotangents: self._second(ctx.call, handed, cotangents))
 
-    def _differentiate_saving(self, ctx, gradients, backward=None):
+    def _differentiate_saving(self, ctx, gradients):
+        found = self._differentiate_saved(
+            ctx, gradients, lambda handed, cotangents: self.backward(
+                handed, cotangents, ctx.types, ctx.wanted, ctx.precision))
+        return found, None, None
+
+    def _differentiate_saved(self, ctx, gradients, backward):
         saved = list(ctx.saved_tensors)  # once: torch.utils.checkpoint computes them again for it
         inputs, handed = saved[:len(ctx.wanted)], saved[len(ctx.wanted):]
         cotangents = _cotangents(gradients[:len(ctx.shapes)], ctx.shapes, inputs[0])
         if torch.is_grad_enabled():
             found = self.again(inputs, cotangents, ctx.wanted, ctx.precision)
         else:
-            found = (backward or self.backward)(handed, cotangents, ctx.types, ctx.wanted,
-                                                ctx.precision)
-        return _in_their_places(found, ctx.wanted), None, None
+            found = backward(handed, cotangents)
+        return _in_their_places(found, ctx.wanted)
 
     def _setup_again(self, ctx, inputs, output):
         tensors, cotangents, ctx.wanted, ctx.precision = inputs
@@ -269,21 +283,12 @@ class _Direct(torch.autograd.Function):
     torch.library: a call takes half as long."""
 
     @staticmethod
-    def forward(ctx, operators, wanted, precision, *tensors):
-        return operators.run_direct(ctx, tensors, wanted, precision)
+    def forward(ctx, operators, call, precision, *tensors):
+        return operators.run_direct(ctx, call, precision, tensors)
 
     @staticmethod
     def backward(ctx, *gradients):
         return (None, None, None, *ctx.operators.differentiate_direct(ctx, gradients))
-
-
-def _is_plain(tensors):
-    """Whether nothing watches the operators of torch: no compiler, mode or subclass of tensors."""
-    return (not torch.compiler.is_compiling() and not torch.jit.is_tracing()
-            and torch._C._len_torch_dispatch_stack() == 0
-            and torch._C._len_torch_function_stack() == 0
-            and all(type(tensor) in _PLAIN and tensor.device.type in ("cpu", "cuda")
-                    for tensor in tensors))
 
 
 def _refuse_transforms(name):
@@ -300,6 +305,16 @@ def _refuse_tangents(name, tensors):
     if any(forward_ad.unpack_dual(tensor).tangent is not None for tensor in tensors):
         raise InputError(f"{name}: there is no forward derivative: wanted torch.autograd.grad or "
                          "backward()")
+
+
+def _save(ctx, tensors, output, call):
+    """Keeps what the derivative reads."""
+    results, saved = output[:call.count], output[call.count:]
+    ctx.shapes = [(one.shape, one.dtype) for one in results]
+    sources = {"input": tensors, "result": results, "saved": saved}
+    ctx.set_materialize_grads(False)
+    # The inputs as well, for a second derivative.
+    ctx.save_for_backward(*tensors, *[sources[kind][place] for kind, place in call.handed])
 
 
 def _cotangents(gradients, shapes, like):

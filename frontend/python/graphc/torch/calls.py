@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+# What a call with tensors of some types runs: found once, used by all calls like it.
+"""Calls of operators with tensors that torch's own operators would compute as they are.
+
+To find the graph for tensors, and to check that it may be run, takes longer than to start it. So
+what was found is kept by the types of the tensors.
+"""
+
+import operator
+import threading
+
+import torch
+
+from ..networks import KEPT
+from .networks import (dtype_of, first_of, readable_float, readable_on_gpu, readable_other,
+                       second_of)
+
+#: Types of tensors whose operators nobody redefines.
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
+_KINDS = ("cpu", "cuda")  #: of devices
+
+
+def signature_of(tensors):
+    """All that a call depends on but for the numbers, as a key; None if a compiler or a mode of
+    torch watches its operators, or a tensor is of a subclass or on another kind of device."""
+    if (torch.compiler.is_compiling() or torch.jit.is_tracing()
+            or torch._C._len_torch_dispatch_stack() or torch._C._len_torch_function_stack()):
+        return None
+    found = [_autocast()]
+    for tensor in tensors:
+        if type(tensor) not in _PLAIN or tensor.device.type not in _KINDS:
+            return None
+        found.append((tensor.dtype, tensor.shape, tensor.requires_grad, tensor.device,
+                      tensor.layout))
+    return tuple(found)
+
+
+def _autocast():
+    """The types that the autocast of torch would compute in, if it is active."""
+    return tuple([torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else None
+                  for kind in _KINDS])
+
+
+def checked(tensors, kept, prepare):
+    """The tensors as they are computed with, what `prepare` finds of them, and their signature.
+
+    prepare(tensors) checks them, and gives them and what it finds. `kept` has that for tensors
+    that have passed as they are.
+    """
+    signature = signature_of(tensors)
+    found = kept.get(signature)
+    if found is not None:
+        return tensors, found, signature
+    given, found = prepare(tensors)
+    if signature is not None and all(map(operator.is_, given, tensors)):
+        kept.keep(signature, found)
+    return given, found, signature_of(given)
+
+
+class Kept(dict):
+    """Values by key, the latest: at most as many as a network keeps compiled graphs."""
+
+    def __init__(self):
+        super().__init__()
+        self._lock = threading.Lock()
+
+    def keep(self, key, value):
+        """Adds the value, in the place of the oldest."""
+        with self._lock:
+            while len(self) >= KEPT:
+                del self[next(iter(self))]
+            self[key] = value
+        return value
+
+
+class Call:
+    """A graph of a network for tensors of these types, and how its arguments are made.
+
+    With `wanted` the graph is in two parts, of which the second computes the gradients of the
+    inputs that are wanted.
+    """
+
+    def __init__(self, network, types, graph, device, wanted=None):
+        self.network, self.graph, self.device, self.wanted = network, graph, device, wanted
+        interface = network.interface(types)
+        self.count = len(interface.results)
+        #: The results that have no derivative.
+        self.others = [place for place, (dtype, _) in enumerate(interface.results)
+                       if not dtype_of(dtype).is_floating_point]
+        #: Where the second part's first inputs come from.
+        self.handed = graph.handed
+        self._of_inputs = [self._reader(dtype_of(dtype)) for dtype, _ in interface.taken]
+        self._of_handed = [self._of_inputs[place] if kind == "input" else self._read
+                           for kind, place in self.handed]
+
+    def first(self, tensors, late=()):
+        """The results, and with two parts what the second one reads. `late` are cotangents."""
+        given = [read(tensor) for read, tensor in zip(self._of_inputs, tensors)]
+        return first_of(self.graph, [*given, *map(self._read, late)], self.device)
+
+    def second(self, handed, cotangents):
+        """The gradients that are wanted."""
+        given = [read(tensor) for read, tensor in zip(self._of_handed, handed)]
+        return second_of(self.graph, [*given, *map(self._read, cotangents)], self.device)
+
+    def _reader(self, dtype):
+        """What makes an input readable: integers of another width are converted."""
+        if dtype.is_floating_point:
+            return readable_on_gpu if self.device.type == "cuda" else readable_float
+        return lambda tensor: self._read(tensor.to(dtype))
+
+    def _read(self, tensor):
+        """What makes any other tensor readable."""
+        if self.device.type == "cuda":
+            return readable_on_gpu(tensor)
+        return readable_float(tensor) if tensor.is_floating_point() else readable_other(tensor)
