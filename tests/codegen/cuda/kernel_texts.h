@@ -32,10 +32,10 @@ KernelTexts texts_of_model(std::string_view architecture, const std::string& mod
 /// Of a training step of a layer of W1, in every placement that is for it.
 KernelTexts texts_of_lstm(std::string_view architecture);
 
-/// Products in tiles of several sizes, of several parts, and in loops, on tensor cores in each of
 /// Of a loop of nine products of as many widths, in the grid and in blocks.
 KernelTexts texts_of_a_loop_of_many_shapes(std::string_view architecture);
 
+/// Products in tiles of several sizes, of several parts, and in loops, on tensor cores in each of
 /// these precisions.
 KernelTexts texts_on_tensor_cores(std::string_view architecture,
                                   const std::vector<Precision>& precisions);

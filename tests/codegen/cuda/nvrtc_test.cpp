@@ -23,6 +23,7 @@
 #include "tests/codegen/cuda/cuda_draw.h"
 #include "tests/codegen/cuda/kernel_texts.h"
 #include "tests/testing/counts.h"
+#include "tests/testing/graph_file.h"
 #include "tests/testing/samples.h"
 #include "tests/testing/wide_golden.h"
 
@@ -112,6 +113,17 @@ TEST_P(Nvrtc, CompilesTheKernelOfALoopOfManyShapes) {
     return text.first.find("owned[8][3]") != std::string::npos;
   })) << "what its blocks own is not in shared memory";
   expect_compiled(share_of(texts, GetParam(), 1), GetParam());
+}
+
+/// The loops of cells whose steps are several kernels on a CPU.
+TEST_P(Nvrtc, CompilesTheLoopsOfMixedCells) {
+  KernelTexts texts;
+  for (const GraphPtr& cell : graphs_of_tests("tests/codegen/mixed_cells.graph"))
+    add_kernels(cell, GetParam(), "fused", texts);
+  std::erase_if(texts,
+                [](const auto& text) { return text.second.find("_loop") == std::string::npos; });
+  EXPECT_GE(texts.size(), 10u);
+  expect_compiled(share_of(texts, GetParam(), 2), GetParam());
 }
 
 TEST_P(Nvrtc, CompilesTheKernelsOfALanguageModel) {

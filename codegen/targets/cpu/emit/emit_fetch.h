@@ -4,9 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
-
-#include "codegen/targets/cpu/jit/code_module.h"
 
 namespace llvm {
 class IRBuilderBase;
@@ -31,19 +28,5 @@ struct FetchedPart {
   int64_t unit = 4, bytes = 64;
   bool written = false;
 };
-
-/// The function that emit_fetch_parts() adds to a module.
-inline constexpr const char* kFetchParts = "fetch_parts";
-
-/// Adds an exported function, generated once for all nests, that prefetches into the second-level
-/// cache the parts that a table lists, at the addresses of NestOperandArguments:
-///
-///   void (ptr operands, ptr parts, i64 number of parts, i64 row, i64 rows, i64 column)
-void emit_fetch_parts(CodeModule& module);
-
-/// Emits a call of it in another module.
-void call_fetch_parts(CodeModule& module, llvm::IRBuilderBase& builder,
-                      const std::vector<FetchedPart>& parts, llvm::Value* operands,
-                      llvm::Value* row, llvm::Value* rows, llvm::Value* column);
 
 }  // namespace graphc::core::cpu

@@ -12,7 +12,6 @@
 
 #include "codegen/targets/cpu/emit/emit_body.h"
 #include "codegen/targets/cpu/emit/emit_column_sums.h"
-#include "codegen/targets/cpu/emit/emit_fetch.h"
 #include "codegen/targets/cpu/emit/emit_finish.h"
 #include "codegen/targets/cpu/emit/emit_loops.h"
 #include "codegen/targets/cpu/emit/emit_product.h"
@@ -93,7 +92,6 @@ class NestEmitter : private LoopEmitter {
     first_ = b_.CreateICmpNE(field(offsetof(NestArguments, first), false), number(0));
     last_ = b_.CreateICmpNE(field(offsetof(NestArguments, last), false), number(0));
     body_.set_arguments(load_operands(b_, program_, operands_), column_end_);
-    terms_ = number(0);
     std::vector<ProductValues> values;
     for (size_t i = 0; i < program_.products.size(); ++i) {
       Value* entry = at(products, int64_t(i * sizeof(NestProductArguments)));
@@ -101,7 +99,6 @@ class NestEmitter : private LoopEmitter {
                         load(b_.getInt64Ty(), at(entry, 16)), load(b_.getPtrTy(), at(entry, 24)),
                         load(b_.getInt64Ty(), at(entry, 32)),
                         load(b_.getInt64Ty(), at(entry, 40))});
-      terms_ = b_.CreateAdd(terms_, values.back().k);
     }
     sums_.begin(function_, std::move(values), first_);
   }
@@ -189,8 +186,6 @@ class NestEmitter : private LoopEmitter {
     Value* rows = b_.CreateSub(row_end_, row_begin_);
     Value* tiles = b_.CreateSDiv(b_.CreateAdd(rows, number(shape_.rows - 1)), number(shape_.rows));
     const Heights heights = heights_of(rows, tiles);
-    const std::vector<FetchedPart> fetched = body_.fetched_parts();
-    Value* fetches = b_.CreateAnd(last_, b_.CreateICmpSGE(terms_, number(kTermsOfFetch)));
     const auto emit_tile = [&](I64 column, I64 index, I64 before, I64 later) {
       // The address of sums kept for the rest of their terms.
       Value* in_call = b_.CreateSDiv(b_.CreateSub(column, column_begin_), number(shape_.width()));
@@ -206,9 +201,6 @@ class NestEmitter : private LoopEmitter {
       if (shape_.matrix_tiles) {
         sums_.emit_by_matrix_tiles(tile, nullptr, llvm::ConstantPointerNull::get(b_.getPtrTy()));
       } else {
-        // Prefetch the memory that the tile's body accesses before its products, which take longer.
-        when(fetches,
-             [&] { call_fetch_parts(kernel_, b_, fetched, operands_, row, count, column); });
         sums_.emit(tile);
       }
       when(last_, [&] { finish_tile(tile); });
@@ -326,9 +318,6 @@ class NestEmitter : private LoopEmitter {
     });
   }
 
-  /// The least number of terms whose products take longer than fetching a line from memory.
-  static constexpr int64_t kTermsOfFetch = 32;
-
   llvm::IRBuilder<> builder_;
   CodeModule& kernel_;
   const NestProgram& program_;
@@ -343,7 +332,6 @@ class NestEmitter : private LoopEmitter {
   Value *partial_ = nullptr, *partial_row_ = nullptr, *partial_block_ = nullptr, *first_ = nullptr,
         *last_ = nullptr;
   Value* panel_group_ = nullptr;
-  Value* terms_ = nullptr;  ///< of all products
 };
 
 }  // namespace
@@ -354,7 +342,6 @@ std::vector<SharedCode> shared_code_of(const NestProgram& program) {
   for (const ProductLoops& loops : product_loops_of(program))
     shared.push_back(
         {loops.symbol(), [loops](CodeModule& module) { emit_product_loops(module, loops); }});
-  shared.push_back({kFetchParts, emit_fetch_parts});
   return shared;
 }
 
