@@ -37,18 +37,49 @@ class Scheduler {
     if (shares_outer(call)) return {Along::outer, call.outer[0], 1};
     const NestProgram& program = plan_.programs[size_t(call.program)];
     const int64_t width = program.tile.width();
-    const int64_t blocks = (call.unit + width - 1) / width;
     bool by_columns = call.split == Split::columns;
     if (call.split == Split::any) {
-      // Sharing by columns builds each panel once; sharing by rows walks long rows whole.
-      by_columns = program.kind == NestKind::tiles
-                       ? blocks >= 4 * machine_.workers || blocks * 6 > call.rows
-                       : call.rows < machine_.workers;
-      by_columns &= !fills_less_by_rows(call, program);
+      by_columns =
+          program.kind == NestKind::tiles ? of_tiles(call, program) : call.rows < machine_.workers;
     }
     if (mutated(Mutant::sums_of_columns_shared_by_rows) && call.split == Split::columns)
       by_columns = false;
     return by_columns ? Share{Along::columns, call.unit, width} : Share{Along::rows, call.rows, 1};
+  }
+
+  /// Whether workers share out the columns of a nest with products.
+  bool of_tiles(const NestCall& call, const NestProgram& program) const {
+    if (fills_less_by_rows(call, program)) return false;
+    const bool packs = !std::ranges::all_of(call.products, &CallProduct::in_panels);
+    if (packs && !program.tile.matrix_tiles)
+      return time_of(call, program, {Along::columns, call.unit, program.tile.width()}) <=
+             time_of(call, program, {Along::rows, call.rows, 1});
+    // Sharing by columns reads each panel once; sharing by rows walks long rows whole.
+    const int64_t blocks = (call.unit + program.tile.width() - 1) / program.tile.width();
+    return blocks >= 4 * machine_.workers || blocks * 6 > call.rows;
+  }
+
+  /// What the worker with the largest part of a nest takes, in multiply-adds of one element. It
+  /// packs the columns that it has, reads the rows that it has, and packs them too where they lie
+  /// across (codegen/walk/blocked_product.h): all of what is not shared out.
+  double time_of(const NestCall& call, const NestProgram& program, const Share& share) const {
+    constexpr double kPacked = 24, kRead = 8;  // of an element, Emerald Rapids
+    double longest = 0;
+    for (int worker = 0; worker < machine_.workers; ++worker) {
+      const auto own = double(share_of(share, worker, machine_.workers).size());
+      const double rows = share.along == Along::rows ? own : double(call.rows);
+      const double columns = share.along == Along::columns ? own : double(call.unit);
+      double time = 0;
+      for (size_t p = 0; p < call.products.size(); ++p) {
+        const CallProduct& product = call.products[p];
+        const double k = double(product.panels.k), parts = program.products[p].parts;
+        const bool across = product.a_row < product.a_k;
+        time += k * rows * (columns * parts + (across ? kPacked : kRead));
+        if (!product.in_panels) time += k * columns * parts * kPacked;
+      }
+      longest = std::max(longest, time);
+    }
+    return longest;
   }
 
   /// Whether workers share out the matrices of a nest: where their numbers are about equal. Of a

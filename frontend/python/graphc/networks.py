@@ -4,6 +4,8 @@
 
 import dataclasses
 import functools
+import itertools
+import threading
 
 from . import _graphc
 from .errors import InputError, ResourceError, UsageError, announce as _announce
@@ -26,6 +28,42 @@ def usable(precision):
     except ResourceError:
         return "f32"
     return "bf16"
+
+
+class Kept:
+    """Values by key: of those that are used, the last KEPT."""
+
+    def __init__(self):
+        self._entries = {}  #: value and time of its last use
+        self._clock = itertools.count()
+        self._lock = threading.Lock()
+
+    def __len__(self):
+        return len(self._entries)
+
+    def __iter__(self):
+        return iter(self._entries)
+
+    def key_of(self, value):
+        """The key of a value that is there."""
+        with self._lock:
+            return next(key for key, (one, _) in self._entries.items() if one is value)
+
+    def find(self, key):
+        """The value, which is used now; or None."""
+        entry = self._entries.get(key)
+        if entry is None:
+            return None
+        entry[1] = next(self._clock)
+        return entry[0]
+
+    def keep(self, key, value):
+        """Adds the value, in the place of the one that has not been used for longest."""
+        with self._lock:
+            while len(self._entries) >= KEPT:
+                del self._entries[min(self._entries, key=lambda one: self._entries[one][1])]
+            self._entries[key] = [value, next(self._clock)]
+        return value
 
 
 class Announcing:
@@ -70,7 +108,7 @@ class Network:
     mode = "evaluation"
 
     def __init__(self):
-        self._compiled = {}
+        self._compiled = Kept()
         self._interfaces = {}
         self._known = set()
 
@@ -125,18 +163,25 @@ class Network:
 
     def _graph(self, name, function, types, late, results, divided_by):
         key = (name, tuple(types))
-        if key in self._compiled:
-            self._compiled[key] = self._compiled.pop(key)
-            return self._compiled[key]
+        found = self._compiled.find(key)
+        if found is not None:
+            return found
         if function is not None and name not in self._known:
             self.model.graph(name, function, mode=self.mode)
             self._known.add(name)
         given = self.interface(types).taken[len(self.parameters):]
-        self._compiled[key] = _graphc._Divided(self.session, name, [*given, *late], results,
-                                               divided_by, list(self.parameters))
-        while len(self._compiled) > KEPT:
-            del self._compiled[next(iter(self._compiled))]
-        return self._compiled[key]
+        graph = _graphc._Divided(self.session, name, [*given, *late], results, divided_by,
+                                 list(self.parameters))
+        return self._compiled.keep(key, graph)
+
+    def key_of(self, graph):
+        """The key of a graph that this network has just given."""
+        return self._compiled.key_of(graph)
+
+    def use(self, key, graph):
+        """Says that a graph is used, which it gave once."""
+        if self._compiled.find(key) is None:
+            self._compiled.keep(key, graph)
 
     def _late(self, types):
         """The types of the cotangents."""

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 # What a call keeps for the next: calls in any order give what each gives alone.
+import gc
 import random
 import threading
 import unittest
+import unittest.mock
 
 import torch
 
 import graphc
 import graphc.torch
 from graphc.networks import KEPT
+from graphc.torch.calls import Call
 from torch_cells import gate, gate_in_torch, loop, tensors
 
 
@@ -151,6 +154,94 @@ class Calls(unittest.TestCase):
             module.train()
             self.assertGreater(int((module(at) == 0).sum()), 0)
             self.assertFalse(torch.equal(module(at), module(at)))
+
+        self.assertEqual(module(torch.arange(3)).shape, (3, 4))
+
+    def test_integers_for_floats(self):
+        def doubled():
+            model = graphc.Model("doubled")
+            model.graph("f", lambda inputs: 2 * inputs("x", graphc.f32, ["n"]))
+            return model
+
+        module = graphc.torch.module(doubled, "f")
+        for dtype in (torch.int64, torch.int8, torch.uint8, torch.float32):
+            found = module(torch.ones(3, dtype=dtype))
+            self.assertEqual((found.dtype, found.tolist()), (torch.float32, [2, 2, 2]))
+
+    def test_integers_alone_have_no_derivative(self):
+        ours = graphc.torch.function(lambda x: graphc.argmax(x, 0))
+        for wanted in (False, True):
+            found = ours(torch.tensor([1.0, 3.0, 2.0], requires_grad=wanted))
+            self.assertEqual((int(found), found.requires_grad), (1, False))
+
+    def test_lengths_elsewhere(self):
+        leaves = tensors("gate", torch.float32, 3, 2)
+        with self.assertRaisesRegex(graphc.InputError, "lengths are on meta: wanted them on cpu"):
+            graphc.torch.cell(gate)(*leaves, lengths=torch.ones(2, dtype=torch.int32, device="meta"))
+
+
+class Kept(unittest.TestCase):
+    def test_is_in_no_cycle(self):
+        ours = graphc.torch.function(lambda x, at: x + graphc.cast(at, graphc.f32))
+        gc.collect()
+        gc.disable()
+        try:
+            for size in range(1, 3 * KEPT):
+                x = torch.zeros(size, requires_grad=True)
+                ours(x, torch.zeros(size, dtype=torch.int64)).sum().backward()
+            [network] = ours._networks.values()
+            alive = [one for one in gc.get_objects()
+                     if type(one) is Call and one.network is network]
+        finally:
+            gc.enable()
+        self.assertLessEqual(len(alive), KEPT + 1)
+
+    def test_is_what_was_used_last(self):
+        ours = graphc.torch.cell(gate)
+
+        def run(steps):
+            leaves = tensors("gate", torch.float32, steps, 1)
+            ours(*leaves)[0].sum().backward()
+
+        run(1)
+        [network] = ours._networks.values()
+        made, keep = [], network._compiled.keep
+        with unittest.mock.patch.object(network._compiled, "keep",
+                                        lambda key, graph: made.append(key) or keep(key, graph)):
+            for new in range(KEPT, 3 * KEPT):
+                for steps in (*range(1, KEPT), new):
+                    run(steps)
+        self.assertEqual(len(made), KEPT - 2 + 2 * KEPT)
+        self.assertEqual(len(network._compiled), KEPT)
+
+    def test_does_not_make_compiled_code_stale(self):
+        ours, compilations = graphc.torch.cell(gate), []
+
+        def backend(module, inputs):
+            compilations.append(module)
+            return module.forward
+
+        @torch.compile(backend=backend, dynamic=False)
+        def compiled(*leaves):
+            return ours(*leaves)[0]
+
+        leaves = tensors("gate", torch.float32, 4, 1)
+        for steps in range(1, 12):
+            compiled(*leaves).sum().backward()
+            with torch.no_grad():
+                ours(*tensors("gate", torch.float32, steps, 2))
+        self.assertEqual(len(compilations), 1)
+
+    def test_a_profiler_sees_the_operators(self):
+        ours = graphc.torch.cell(gate)
+        leaves = tensors("gate", torch.float32, 3, 1)
+        for _ in range(2):
+            with torch.no_grad():
+                ours(*leaves)
+                with torch.autograd.profiler.profile() as profile:
+                    ours(*leaves)
+            self.assertTrue([one for one in profile.function_events
+                             if one.name.startswith("graphc::gate")])
 
 
 if __name__ == "__main__":

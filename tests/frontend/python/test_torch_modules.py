@@ -5,6 +5,7 @@ import io
 import os
 import pickle
 import tempfile
+import threading
 import unittest
 
 import torch
@@ -158,12 +159,60 @@ class Modules(unittest.TestCase):
         net.set_extra_state(state)
         self.assertLess(net(words).square().sum().item(), loss.item())
 
+    def test_functional_call(self):
+        values = {name: 2 * value for name, value in self.net.named_parameters()}
+        twice = copy.deepcopy(self.net)
+        twice.load_state_dict(values, strict=False)
+        words = some_words()
+        found = torch.func.functional_call(self.net, values, (words,))
+        self.assertTrue(torch.equal(found, twice(words)))
+
+    def test_both_modes_in_threads(self):
+        net = graphc.torch.module(dropped, "logits")
+        words, wrong = some_words(), []
+        nets = [net.train(), copy.deepcopy(net).eval()]
+        right = nets[1](words)
+
+        def work(net):
+            try:
+                for _ in range(50):
+                    found = net(words)
+                    if not net.training:
+                        self.assertTrue(torch.equal(found, right))
+            except Exception as error:
+                wrong.append(error)
+
+        threads = [threading.Thread(target=work, args=[each]) for each in nets]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(wrong, [])
+
+    def test_a_pickled_module_goes_on(self):
+        net = graphc.torch.module(dropped, "logits").train()
+        words = some_words()
+        for _ in range(3):
+            net(words)
+        others = [pickle.loads(pickle.dumps(net)), graphc.torch.module(dropped, "logits")]
+        others[1].load_state_dict(net.state_dict())
+        self.assertEqual(others[1].state_dict().keys(), net.state_dict().keys())
+        right = net(words)
+        for other in others:
+            other.eval()(words)  # draws nothing
+            self.assertTrue(torch.equal(other.train()(words), right))
+        state = net.get_extra_state()
+        others[1].set_extra_state({**state, "best": 1})
+        with self.assertRaisesRegex(graphc.InputError, "loaded has values of 'best'"):
+            others[1](words)
+        self.assertTrue(torch.equal(others[1](words), net(words)))
+
     def test_errors(self):
         with self.assertRaisesRegex(graphc.InputError, "no graph 'logit'.*logits"):
             graphc.torch.module(language_model, "logit")
         with self.assertRaisesRegex(graphc.InputError, "wanted a model"):
             graphc.torch.module(3, "logits")
-        with self.assertRaisesRegex(graphc.InputError, "a tensor on cpu or cuda: found list"):
+        with self.assertRaisesRegex(graphc.InputError, "input 0: wanted a tensor: found list"):
             self.net([[1]])
         with self.assertRaises(graphc.InputError):
             self.net(torch.zeros(3, 2))  # floats for words

@@ -6,14 +6,13 @@ To find the graph for tensors, and to check that it may be run, takes longer tha
 what was found is kept by the types of the tensors.
 """
 
+import functools
 import operator
-import threading
 
 import torch
 
-from ..networks import KEPT
-from .networks import (dtype_of, first_of, readable_float, readable_on_gpu, readable_other,
-                       second_of)
+from .networks import (decoded, dtype_of, first_of, readable_float, readable_on_gpu,
+                       readable_other, second_of)
 
 #: Types of tensors whose operators nobody redefines.
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
@@ -21,9 +20,11 @@ _KINDS = ("cpu", "cuda")  #: of devices
 
 
 def signature_of(tensors):
-    """All that a call depends on but for the numbers, as a key; None if a compiler or a mode of
-    torch watches its operators, or a tensor is of a subclass or on another kind of device."""
+    """All that a call depends on but for the numbers, as a key; None if a compiler, a mode or a
+    profiler of torch watches its operators, or a tensor is of a subclass or on another kind of
+    device."""
     if (torch.compiler.is_compiling() or torch.jit.is_tracing()
+            or torch.autograd._profiler_enabled()
             or torch._C._len_torch_dispatch_stack() or torch._C._len_torch_function_stack()):
         return None
     found = [_autocast()]
@@ -48,29 +49,16 @@ def checked(tensors, kept, prepare):
     that have passed as they are.
     """
     signature = signature_of(tensors)
-    found = kept.get(signature)
+    # A compiler would look into what is kept, and compile again whenever that changes.
+    if signature is None:
+        return *prepare(tensors), None
+    found = kept.find(signature)
     if found is not None:
         return tensors, found, signature
     given, found = prepare(tensors)
-    if signature is not None and all(map(operator.is_, given, tensors)):
+    if all(map(operator.is_, given, tensors)):
         kept.keep(signature, found)
     return given, found, signature_of(given)
-
-
-class Kept(dict):
-    """Values by key, the latest: at most as many as a network keeps compiled graphs."""
-
-    def __init__(self):
-        super().__init__()
-        self._lock = threading.Lock()
-
-    def keep(self, key, value):
-        """Adds the value, in the place of the oldest."""
-        with self._lock:
-            while len(self) >= KEPT:
-                del self[next(iter(self))]
-            self[key] = value
-        return value
 
 
 class Call:
@@ -82,6 +70,7 @@ class Call:
 
     def __init__(self, network, types, graph, device, wanted=None):
         self.network, self.graph, self.device, self.wanted = network, graph, device, wanted
+        self._key = network.key_of(graph)
         interface = network.interface(types)
         self.count = len(interface.results)
         #: The results that have no derivative.
@@ -89,12 +78,15 @@ class Call:
                        if not dtype_of(dtype).is_floating_point]
         #: Where the second part's first inputs come from.
         self.handed = graph.handed
-        self._of_inputs = [self._reader(dtype_of(dtype)) for dtype, _ in interface.taken]
+        self._read = readable_on_gpu if device.type == "cuda" else _readable
+        self._of_inputs = [self._reader(own, dtype_of(dtype)) for (own, _, _), (dtype, _)
+                           in zip(decoded(types), interface.taken)]
         self._of_handed = [self._of_inputs[place] if kind == "input" else self._read
                            for kind, place in self.handed]
 
     def first(self, tensors, late=()):
         """The results, and with two parts what the second one reads. `late` are cotangents."""
+        self.network.use(self._key, self.graph)
         given = [read(tensor) for read, tensor in zip(self._of_inputs, tensors)]
         return first_of(self.graph, [*given, *map(self._read, late)], self.device)
 
@@ -103,14 +95,18 @@ class Call:
         given = [read(tensor) for read, tensor in zip(self._of_handed, handed)]
         return second_of(self.graph, [*given, *map(self._read, cotangents)], self.device)
 
-    def _reader(self, dtype):
-        """What makes an input readable: integers of another width are converted."""
-        if dtype.is_floating_point:
-            return readable_on_gpu if self.device.type == "cuda" else readable_float
-        return lambda tensor: self._read(tensor.to(dtype))
+    def _reader(self, own, taken):
+        """What makes an input readable: what is no float is converted."""
+        if not own.is_floating_point:
+            return functools.partial(_converted, self._read, taken)
+        return readable_float if self.device.type != "cuda" else self._read
 
-    def _read(self, tensor):
-        """What makes any other tensor readable."""
-        if self.device.type == "cuda":
-            return readable_on_gpu(tensor)
-        return readable_float(tensor) if tensor.is_floating_point() else readable_other(tensor)
+
+# Functions, so that a call is in no cycle: it goes with its graph when it is no longer kept.
+
+def _readable(tensor):
+    return readable_float(tensor) if tensor.is_floating_point() else readable_other(tensor)
+
+
+def _converted(read, dtype, tensor):
+    return read(tensor.to(dtype))

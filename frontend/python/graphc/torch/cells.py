@@ -6,8 +6,8 @@ import torch
 
 from .. import networks
 from ..errors import InputError
-from ..networks import Announcing, usable
-from .calls import Kept, checked, signature_of
+from ..networks import Announcing, Kept, usable
+from .calls import checked, signature_of
 from .networks import (OfTensors, check_one_device, check_tensor, of_autocast, options_on,
                        precision_of)
 from .operators import Operators
@@ -62,7 +62,7 @@ class Cell(networks.Cell):
                              f"found {len(tensors)} tensors")
         given, precision, signature = checked([xs, *tensors], self._checked, self._prepare)
         if lengths is not None:
-            _check_lengths(self.__name__, lengths)
+            _check_lengths(self.__name__, lengths, xs.device)
             # What is no length of 32 bits stays none.
             given = [*given, lengths.clamp(-1, 2**31 - 1).to(torch.int32)]
             signature = signature_of(given)
@@ -112,9 +112,11 @@ def _prepared(name, tensors, precision):
     return tensors, precision_of(tensors[0], precision)
 
 
-def _check_lengths(name, lengths):
+def _check_lengths(name, lengths, device):
     if not isinstance(lengths, torch.Tensor) or lengths.dim() != 1 or lengths.dtype not in (
             torch.int32, torch.int64):
         found = (f"{lengths.dtype} {list(lengths.shape)}" if isinstance(lengths, torch.Tensor)
                  else type(lengths).__name__)
         raise InputError(f"{name}: lengths: wanted integers [batch]: found {found}")
+    if lengths.device.type not in ("cpu", device.type):
+        raise InputError(f"{name}: lengths are on {lengths.device}: wanted them on cpu or {device}")

@@ -6,8 +6,8 @@ import torch
 
 from .. import networks
 from ..errors import InputError
-from ..networks import Announcing, usable
-from .calls import Kept, checked
+from ..networks import Announcing, Kept, usable
+from .calls import checked
 from .networks import (OfTensors, check_one_device, check_tensor, device_of, encoded, kinds_of,
                        not_compiled, of_autocast, options_on, precision_of, result_dtype)
 from .operators import Operators

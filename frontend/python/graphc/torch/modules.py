@@ -2,17 +2,19 @@
 # A graph of a model as a torch.nn.Module: its parameters are those of torch.
 """Models as modules of torch: graphc.torch.module()."""
 
+import functools
 import itertools
 import pickle
+import threading
 
 import torch
 
 from .. import _graphc
 from ..errors import InputError
-from ..networks import Announcing, usable
-from .calls import Kept, checked
-from .networks import (DTYPES, OfTensors, check_one_device, device_of, encoded, not_compiled,
-                       options_on, precision_of, result_dtype)
+from ..networks import Announcing, Kept, usable
+from .calls import checked
+from .networks import (DTYPES, OfTensors, check_one_device, check_tensor, device_of, encoded,
+                       not_compiled, options_on, precision_of, result_dtype)
 from .operators import Operators
 
 _numbers = itertools.count()
@@ -49,7 +51,9 @@ class Module(torch.nn.Module):
 
     def forward(self, *inputs):
         """The results of the graph."""
-        parameters = [self.get_parameter(name) for name in self._core.names]
+        # Not get_parameter(): torch.func.functional_call puts other tensors in their places.
+        parameters = [functools.reduce(getattr, name.split("."), self)
+                      for name in self._core.names]
         return self._core.run(parameters, inputs, self.training)
 
     def get_extra_state(self):
@@ -97,9 +101,11 @@ class _Core:
         self._asked = {**options, "announce": Announcing(options.get("announce"))}
         self._sessions = {}
         self._last = None  #: the session that has the states that are no parameters
+        self._later = {}  #: values of states that a graph declares when it is traced
         self._networks = {}
         self._count = self._names = None
         self._checked = Kept()  #: the precision, for tensors that have passed
+        self._lock = threading.RLock()  #: both modes have the same sessions
         self._operators = {training: self._make_operators(training) for training in (False, True)}
 
     def __deepcopy__(self, memo):
@@ -110,7 +116,12 @@ class _Core:
             raise pickle.PicklingError(
                 "a graphc.Model has Python functions inside: to pickle the module give "
                 "graphc.torch.module() the function that makes the model, or keep state_dict()")
-        return _Core, (self._build, self.graph, self.precision, self._options)
+        states = self.states() if self._last else {}
+        return _Core, (self._build, self.graph, self.precision, self._options), states
+
+    def __setstate__(self, states):
+        if states:
+            self.set_states(states)
 
     def session(self, precision, device):
         """The session that computes in this precision on this device."""
@@ -126,14 +137,28 @@ class _Core:
             for name, value in self._states_in(self._last).items():
                 session.set_state(name, value)
         self._last = session
+        if self._later:
+            self._set({**self._later})
         return session
 
     def set_states(self, states):
         """Sets states that are no parameters."""
-        session = self._last or self.session(self.precision, _CPU)
-        for name, value in states.items():
-            session.set_state(name, value)
-        self._last = session
+        self._last = self._last or self.session(self.precision, _CPU)
+        self._set(states)
+
+    def _set(self, states):
+        known = [name for name in states if self._last.has_state(name)]
+        for name in known:
+            self._last.set_state(name, states[name])
+        self._later = {name: value for name, value in states.items() if name not in known}
+
+    def check_all_set(self):
+        """Throws for values of states that the graph does not have, once it has been traced."""
+        if self._later:
+            names = ", ".join(f"'{name}'" for name in self._later)
+            self._later = {}
+            raise InputError(f"graph '{self.graph}': what was loaded has values of {names}: "
+                             "wanted states of the graph alone")
 
     def run(self, parameters, inputs, training):
         """The results of the graph."""
@@ -150,10 +175,7 @@ class _Core:
         """The tensors as they are computed with, and the precision."""
         parameters, inputs = tensors[:len(self.names)], tensors[len(self.names):]
         for place, one in enumerate(inputs):
-            if not isinstance(one, torch.Tensor) or one.device.type not in ("cpu", "cuda", "meta"):
-                found = one.device if isinstance(one, torch.Tensor) else type(one).__name__
-                raise InputError(f"graph '{self.graph}': input {place}: wanted a tensor on cpu or "
-                                 f"cuda: found {found}")
+            check_tensor(f"graph '{self.graph}'", f"input {place}", one)
         check_one_device(f"graph '{self.graph}'", [*parameters, *inputs])
         for name, one in zip(self.names, parameters):
             if one.dtype not in (torch.float32, torch.float64) or one.dtype != parameters[0].dtype:
@@ -172,7 +194,7 @@ class _Core:
 
     def states(self):
         """The values of the states that are no parameters."""
-        return self._states_in(self._last or self.session(self.precision, _CPU))
+        return {**self._states_in(self._last or self.session(self.precision, _CPU)), **self._later}
 
     def _states_in(self, session):
         return {name: session.state(name) for name in self.model.states()
@@ -191,6 +213,8 @@ class _Core:
 
         def used(network):
             self.with_states(network.session)
+            if training:
+                self.check_all_set()
 
         def results(tensors, precision):
             found = self._network(training, precision, device_of(tensors))
@@ -202,7 +226,7 @@ class _Core:
             found = self._network(training, precision, device_of(tensors))
             return found.interface(encoded(tensors)).assigns
 
-        return Operators(self.graph, network, results, assigns, used)
+        return Operators(self.graph, network, results, assigns, used, self._lock)
 
 
 class _ModelNetwork(OfTensors):

@@ -152,6 +152,10 @@ def readable_on_gpu(tensor):
 class OfTensors(networks.Network):
     """A network for tensors."""
 
+    def has_float(self, types):
+        """Whether a result has a derivative."""
+        return any(dtype_of(dtype).is_floating_point for dtype, _ in self.interface(types).results)
+
     def given(self, types):
         return [(dtype, shape) for _, dtype, shape in decoded(types)]
 

@@ -29,7 +29,8 @@ import torch
 from torch.autograd import forward_ad
 
 from ..errors import InputError
-from .calls import Call, Kept
+from ..networks import Kept
+from .calls import Call
 from .networks import decoded, device_of, dtype_of, encoded
 
 #: A step on a GPU is a CUDA graph already: torch must not capture it in another.
@@ -47,18 +48,20 @@ class Operators:
 
     `network(tensors, precision, device)` gives the Network for tensors of these types;
     `results(tensors, precision)` new tensors like its results, for fake kernels; `assigns(tensors,
-    precision)` says whether it assigns states; `used(network)` is called before a graph of it runs.
+    precision)` says whether it assigns states; `used(network)` is called before a graph of it runs;
+    operators with the same sessions have one `lock`.
     """
 
     def __init__(self, name, network, results, assigns=lambda tensors, precision: False,
-                 used=lambda network: None):
+                 used=lambda network: None, lock=None):
         self.name = name
         self._network = network
         self._results = results
         self._assigns = assigns
         self._used = used
-        self._lock = threading.RLock()
-        self._calls = Kept()
+        self._lock = lock or threading.RLock()
+        self._calls = Kept()  #: by signature
+        self._others = Kept()  #: those of the kernels, by types
         word = re.sub(r"\W", "_", name)
         self._define(f"{word}_{next(_numbers)}")
 
@@ -82,19 +85,28 @@ class Operators:
     def _call_of(self, signature, tensors, precision):
         """The call for tensors with this signature."""
         key = (signature, precision, torch.is_grad_enabled())
-        call = self._calls.get(key)
+        call = self._calls.find(key)
         if call is not None:
             return call
         with self._lock:
+            device, types = device_of(tensors), encoded(tensors)
+            network = self._network(tensors, precision, device)
             wanted = [tensor.requires_grad for tensor in tensors]
-            wanted = wanted if torch.is_grad_enabled() and any(wanted) else None
-            return self._calls.keep(key, self._new_call(tensors, wanted, precision))
+            if not (torch.is_grad_enabled() and any(wanted) and network.has_float(types)):
+                wanted = None
+            return self._calls.keep(key, _call(network, types, wanted, device))
 
-    def _new_call(self, tensors, wanted, precision):
-        device, types = device_of(tensors), encoded(tensors)
+    def _call_of_kernel(self, tensors, types, wanted, precision, device):
+        """The call of an operator of torch; `tensors` are None where only their types are known."""
+        key = (tuple(types), wanted and tuple(wanted), precision, device)
+        call = self._others.find(key)
+        if call is not None:
+            return call
+        if tensors is None:
+            tensors = [torch.empty(shape, dtype=dtype, device="meta")
+                       for dtype, _, shape in decoded(types)]
         network = self._network(tensors, precision, device)
-        graph = network.forward(types) if wanted is None else network.divided(types, wanted)
-        return Call(network, types, graph, device, wanted)
+        return self._others.keep(key, _call(network, types, wanted, device))
 
     def count(self, tensors, precision):
         """The number of results among those of `saving`."""
@@ -138,18 +150,18 @@ class Operators:
     # --- kernels ---
 
     def _run(self, inputs, precision):
-        with self._lock:
-            return self._first(self._new_call(inputs, None, precision), inputs)
+        return self._run_saving(inputs, None, precision)
 
     def _run_saving(self, inputs, wanted, precision):
         with self._lock:
-            return self._first(self._new_call(inputs, wanted, precision), inputs)
+            call = self._call_of_kernel(inputs, encoded(inputs), wanted, precision,
+                                        device_of(inputs))
+            return self._first(call, inputs)
 
     def _run_backward(self, handed, cotangents, types, wanted, precision):
         with self._lock:
-            device = device_of([*cotangents, *handed])
-            network = self._network_of(types, precision, device)
-            call = Call(network, types, network.divided(types, wanted), device, wanted)
+            call = self._call_of_kernel(None, types, wanted, precision,
+                                        device_of([*cotangents, *handed]))
             return self._second(call, handed, cotangents)
 
     def _run_again(self, inputs, cotangents, wanted, precision):
@@ -175,10 +187,6 @@ class Operators:
         with self._lock:
             self._used(call.network)
             return call.second(handed, cotangents)
-
-    def _network_of(self, types, precision, device):
-        return self._network([torch.empty(shape, dtype=dtype, device="meta")
-                              for dtype, _, shape in decoded(types)], precision, device)
 
     # --- fake kernels ---
 
@@ -224,7 +232,8 @@ class Operators:
         tensors, ctx.wanted, ctx.precision = inputs
         ctx.types = encoded(tensors)
         with self._lock:
-            call = self._new_call(tensors, ctx.wanted, ctx.precision)
+            call = self._call_of_kernel(tensors, ctx.types, ctx.wanted, ctx.precision,
+                                        device_of(tensors))
         _save(ctx, tensors, output, call)
 
     def run_direct(self, ctx, call, precision, tensors):
@@ -305,6 +314,11 @@ def _refuse_tangents(name, tensors):
     if any(forward_ad.unpack_dual(tensor).tangent is not None for tensor in tensors):
         raise InputError(f"{name}: there is no forward derivative: wanted torch.autograd.grad or "
                          "backward()")
+
+
+def _call(network, types, wanted, device):
+    graph = network.forward(types) if wanted is None else network.divided(types, wanted)
+    return Call(network, types, graph, device, wanted)
 
 
 def _save(ctx, tensors, output, call):
