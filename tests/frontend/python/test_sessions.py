@@ -161,6 +161,8 @@ class Threads(unittest.TestCase):
 
 class Interruptions(unittest.TestCase):
     def test_ctrl_c_stops_between_steps_with_the_state_kept(self):
+        # A shell without job control starts background commands with SIGINT ignored.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         session = graphc.Session(long_model(100_000), threads=1)
         session("f", np.zeros(64))
         timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))

@@ -137,6 +137,7 @@ class Fit(InFolder):
         self.assertEqual((report.epochs, report.gave_up, report.best), (5, True, 2))
 
     def test_ctrl_c_stops_between_steps(self):
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # as in test_sessions.py
         session, done = line(), []
 
         def after_step(step):
