@@ -176,8 +176,9 @@ class Calls(unittest.TestCase):
 
     def test_lengths_elsewhere(self):
         leaves = tensors("gate", torch.float32, 3, 2)
+        lengths = torch.ones(2, dtype=torch.int32, device="meta")
         with self.assertRaisesRegex(graphc.InputError, "lengths are on meta: wanted them on cpu"):
-            graphc.torch.cell(gate)(*leaves, lengths=torch.ones(2, dtype=torch.int32, device="meta"))
+            graphc.torch.cell(gate)(*leaves, lengths=lengths)
 
 
 class Kept(unittest.TestCase):
