@@ -3,8 +3,10 @@
 """Graphs of graphc for the arrays of other frameworks."""
 
 import dataclasses
+import difflib
 import functools
 import itertools
+import re
 import threading
 
 from . import _graphc
@@ -106,6 +108,8 @@ class Network:
     parameters = ()
     #: Of the graphs of derivatives.
     mode = "evaluation"
+    #: Whether training and evaluation are told apart.
+    has_mode = True
 
     def __init__(self):
         self._compiled = Kept()
@@ -130,8 +134,21 @@ class Network:
             count = len(self.parameters)
             taken, results, names, _, assigns = _graphc._interface(self.model, self.graph,
                                                                    given[count:])
+            if not self.has_mode and not self._interfaces and not assigns:
+                self._check_no_draws(given[count:])
             self._interfaces[key] = Interface([*given[:count], *taken], results, names, assigns)
         return self._interfaces[key]
+
+    def _check_no_draws(self, types):
+        """Throws if the function would draw random numbers in training alone, and so never here."""
+        name = f"{self.graph} in training"
+        if name not in self._known:
+            self.model.graph(name, lambda inputs: self.traced(inputs)[1], mode="training")
+            self._known.add(name)
+        if _graphc._interface(self.model, name, types)[-1]:
+            raise InputError(f"{self.model.name}: it draws random numbers in training, as dropout "
+                             "does: a cell or a function knows no training: wanted the framework's "
+                             "dropout around it, or a graphc.Model as a module")
 
     def forward(self, types):
         """The compiled graph of the results."""
@@ -213,6 +230,7 @@ class FunctionNetwork(Network):
     """
 
     graph = "forward"
+    has_mode = False
 
     def __init__(self, function, types, options):
         super().__init__()
@@ -242,6 +260,7 @@ class CellNetwork(Network):
     """
 
     graph = "forward"
+    has_mode = False
 
     def __init__(self, cell, ranks, has_lengths, options):
         super().__init__()
@@ -297,9 +316,18 @@ class Named:
         return self.__qualname__
 
 
+#: Of graphc.Session, as its signature has them.
+_SESSION_OPTIONS = re.findall(r"(\w+): ", _graphc.Session.__init__.__doc__.split("\n")[0])[1:]
+
+
 def options_of(options):
     """The options of a session, for functions in other frameworks: target `cpu` unless another is
     asked for, and each notice once. Throws for those that are the framework's to say."""
+    for name in options:
+        if name not in _SESSION_OPTIONS:
+            near = difflib.get_close_matches(name, [*_SESSION_OPTIONS, "states", "save_every"], 1)
+            raise UsageError(f"there is no option '{name}'" +
+                             (f"; did you mean '{near[0]}'?" if near else ""))
     if options.get("check_finite"):
         raise UsageError("check_finite: wanted what the framework has, such as "
                          "torch.autograd.set_detect_anomaly")

@@ -181,6 +181,25 @@ class Calls(unittest.TestCase):
             graphc.torch.cell(gate)(*leaves, lengths=lengths)
 
 
+class Mistakes(unittest.TestCase):
+    def test_dropout_where_there_is_no_training(self):
+        cell = graphc.torch.cell(lambda x, h: graphc.dropout(x + h, rate=0.5))
+        function = graphc.torch.function(lambda x: graphc.dropout(x, rate=0.5))
+        x = torch.randn(3, 2, 4)
+        for _ in range(2):
+            with self.assertRaisesRegex(graphc.InputError, "draws random numbers in training"):
+                cell(x, x[0])
+            with self.assertRaisesRegex(graphc.InputError, "draws random numbers in training"):
+                function(x)
+
+    def test_options(self):
+        for make in (lambda: graphc.torch.cell(state=2)(gate),
+                     lambda: graphc.torch.function(gate, thread=2),
+                     lambda: graphc.torch.module(graphc.Model("m"), "f", sed=1)):
+            with self.assertRaisesRegex(graphc.UsageError, "no option '.*'; did you mean '"):
+                make()
+
+
 class Kept(unittest.TestCase):
     def test_is_in_no_cycle(self):
         ours = graphc.torch.function(lambda x, at: x + graphc.cast(at, graphc.f32))

@@ -108,6 +108,11 @@ class Layers(unittest.TestCase):
                 for a, b in zip(found, wanted, strict=True):
                     torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
 
+    def test_linear_within_a_compiled_function(self):
+        layer, x = graphc.torch.Linear(3, 4), torch.randn(5, 3)
+        compiled = torch.compile(lambda x: layer(x).sum(), fullgraph=True, backend="aot_eager")
+        torch.testing.assert_close(compiled(x), layer(x).sum())
+
     def test_errors(self):
         with self.assertRaisesRegex(graphc.InputError, "2 or 3 axes: found 1"):
             graphc.torch.GRU(3, 4)(torch.zeros(3))

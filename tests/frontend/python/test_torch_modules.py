@@ -11,6 +11,7 @@ import unittest
 import torch
 import torch.distributed as distributed
 import torch.multiprocessing as multiprocessing
+from torch.utils.checkpoint import checkpoint
 
 import graphc
 import graphc.torch
@@ -158,6 +159,37 @@ class Modules(unittest.TestCase):
                 parameter -= 1e-4 * parameter.grad
         net.set_extra_state(state)
         self.assertLess(net(words).square().sum().item(), loss.item())
+
+    def test_draws_are_not_computed_again(self):
+        net = graphc.torch.module(dropped, "logits").train()
+        words = some_words()
+        for reentrant in (True, False):
+            through = torch.zeros((), requires_grad=True)
+            found = checkpoint(lambda x: net(words) + x, through, use_reentrant=reentrant)
+            with self.assertRaisesRegex(graphc.InputError, "its draws would be others"):
+                found.sum().backward()
+        leaf = net.get_parameter("out.b")
+        with self.assertRaisesRegex(graphc.InputError, "its draws would be others"):
+            torch.autograd.grad(net(words).square().sum(), leaf, create_graph=True)
+        net.eval()
+        checkpoint(lambda x: net(words) + x, through, use_reentrant=False).sum().backward()
+
+    def test_a_file_of_weights_alone(self):
+        net = graphc.torch.module(dropped, "logits").train()
+        net(some_words())
+        file = io.BytesIO()
+        torch.save(net.state_dict(), file)
+        file.seek(0)
+        fresh = graphc.torch.module(dropped, "logits").train()
+        fresh.load_state_dict(torch.load(file, weights_only=True))
+        self.assertTrue(torch.equal(fresh(some_words()), net(some_words())))
+
+    def test_integers_that_do_not_fit(self):
+        for wrong in (2**40, -2**31 - 1):
+            words = some_words().long()
+            words[3, 1] = wrong
+            with self.assertRaisesRegex(graphc.InputError, f"{wrong} is no int32"):
+                self.net(words)
 
     def test_functional_call(self):
         values = {name: 2 * value for name, value in self.net.named_parameters()}

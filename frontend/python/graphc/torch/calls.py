@@ -11,6 +11,7 @@ import operator
 
 import torch
 
+from ..errors import InputError
 from .networks import (decoded, dtype_of, first_of, readable_float, readable_on_gpu,
                        readable_other, second_of)
 
@@ -73,6 +74,8 @@ class Call:
         self._key = network.key_of(graph)
         interface = network.interface(types)
         self.count = len(interface.results)
+        #: Whether a run of it changes states, such as the count of random draws.
+        self.assigns = interface.assigns
         #: The results that have no derivative.
         self.others = [place for place, (dtype, _) in enumerate(interface.results)
                        if not dtype_of(dtype).is_floating_point]
@@ -109,4 +112,12 @@ def _readable(tensor):
 
 
 def _converted(read, dtype, tensor):
-    return read(tensor.to(dtype))
+    if tensor.dtype == dtype:
+        return read(tensor)
+    found = tensor.to(dtype)
+    # On a GPU that would wait for it.
+    if tensor.device.type == "cpu" and not (found == tensor).all():
+        wrong = tensor[found != tensor][0]
+        name = str(dtype).removeprefix("torch.")
+        raise InputError(f"{wrong} is no {name}, which the graph takes")
+    return read(found)

@@ -6,7 +6,7 @@ import torch
 
 from .. import networks
 from ..errors import InputError
-from ..networks import Announcing, Kept, usable
+from ..networks import Announcing, Kept, options_of, usable
 from .calls import checked
 from .networks import (OfTensors, check_one_device, check_tensor, device_of, encoded, kinds_of,
                        not_compiled, of_autocast, options_on, precision_of, result_dtype)
@@ -37,13 +37,15 @@ def function(body=None, *, precision="f32", target="", threads=0, **options):
 class Function(networks.Named):
     """What function() makes."""
 
-    def __init__(self, body, precision, options):
+    def __init__(self, body, precision, options, count=None):
         if not callable(body):
             raise InputError(f"function: wanted a function: found {type(body).__name__}")
         super().__init__(body)
         self._precision = precision
+        options_of(options)
         self._asked = {**options, "announce": Announcing(options.get("announce"))}
         self._networks = {}
+        self._count = count  #: of results, where it is known
         self._counts = {}
         self._checked = Kept()  #: precision and number of results, for tensors that have passed
         self._operators = Operators(self.__name__, self._network, self._results)
@@ -66,6 +68,8 @@ class Function(networks.Named):
         if not floats:
             raise InputError(f"{self.__name__}: wanted a tensor of floats among its arguments")
         precision = precision_of(floats[0], self._precision)
+        if self._count is not None:
+            return tensors, (precision, self._count)
         key = tuple((tensor.dtype, tensor.dim()) for tensor in tensors)
         if key not in self._counts:
             self._learn(key, tensors, precision)

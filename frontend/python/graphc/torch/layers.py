@@ -10,7 +10,7 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 from .. import _graphc
 from ..errors import InputError
 from .cells import cell
-from .functions import function
+from .functions import Function
 
 
 def _product(x, matrix):
@@ -64,9 +64,14 @@ def _cell_of(function, states, reverse, precision):
     return cell(function, states=states, reverse=reverse, precision=precision)
 
 
-@functools.cache
-def _function_of(body, precision):
-    return function(body, precision=precision)
+#: Of linear layers, by precision. Not a cached function, which torch.compile would look into.
+_LINEAR = {}
+
+
+def _linear_of(precision):
+    if precision not in _LINEAR:
+        _LINEAR[precision] = Function(_linear, precision, {"target": "", "threads": 0}, count=1)
+    return _LINEAR[precision]
 
 
 class _WithPrecision:
@@ -166,9 +171,13 @@ class RNN(_Recurrent, torch.nn.RNN):
 class Linear(_WithPrecision, torch.nn.Linear):
     """torch.nn.Linear, computed by graphc."""
 
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        _linear_of(self.precision)  # before torch.compile meets it
+
     def forward(self, input):
         """What the layer of torch.nn returns."""
         biases = () if self.bias is None else (self.bias,)
         xs = input.unsqueeze(0) if input.dim() == 1 else input
-        ys = _function_of(_linear, self.precision)(xs, self.weight, *biases)
+        ys = _linear_of(self.precision)(xs, self.weight, *biases)
         return ys.squeeze(0) if input.dim() == 1 else ys

@@ -11,7 +11,7 @@ import torch
 
 from .. import _graphc
 from ..errors import InputError
-from ..networks import Announcing, Kept, usable
+from ..networks import Announcing, Kept, options_of, usable
 from .calls import checked
 from .networks import (DTYPES, OfTensors, check_one_device, check_tensor, device_of, encoded,
                        not_compiled, options_on, precision_of, result_dtype)
@@ -57,12 +57,14 @@ class Module(torch.nn.Module):
         return self._core.run(parameters, inputs, self.training)
 
     def get_extra_state(self):
-        """The states that are no parameters."""
-        return self._core.states()
+        """The states that are no parameters, as tensors."""
+        return {name: torch.from_numpy(value) for name, value in self._core.states().items()}
 
     def set_extra_state(self, state):
         """Sets the states that are no parameters."""
-        self._core.set_states(state)
+        self._core.set_states({
+            name: value.cpu().numpy() if isinstance(value, torch.Tensor) else value
+            for name, value in state.items()})
 
     def extra_repr(self):
         """The graph and the model."""
@@ -86,6 +88,7 @@ class _Core:
     """The model, its sessions and its operators: what copies of a module share."""
 
     def __init__(self, model, graph, precision, options):
+        options_of(options)
         self._build = None
         if not isinstance(model, _graphc.Model):
             if not callable(model):

@@ -179,6 +179,11 @@ class Operators:
             return self._first(call, inputs, [*cotangents, *weights])
 
     def _first(self, call, tensors, late=()):
+        if call.assigns and torch._C._current_graph_task_id() != -1:
+            raise InputError(f"{self.name}: it assigns states, such as the count of random draws: "
+                             "it cannot be computed again for a derivative, in "
+                             "torch.utils.checkpoint or with create_graph=True, since its draws "
+                             "would be others")
         with self._lock:
             self._used(call.network)
             return call.first(tensors, late)
