@@ -12,7 +12,7 @@ import torch
 import graphc
 import graphc.torch
 from graphc import f32
-from graphc.torch import cells, functions, modules, networks, operators
+from graphc.torch import calls, cells, functions, modules, networks, operators
 from torch_cells import CELLS, gate, gradients, loop, tensors
 
 CUDA = torch.device("cuda", 0)
@@ -40,8 +40,7 @@ def tensors_on_gpu():
             for module, name, stand_in in (
                     *[(one, "device_of", lambda tensors: CUDA)
                       for one in (functions, modules, operators)],
-                    (networks, "on_gpu", _on_gpu), (networks, "readable", _readable),
-                    (operators, "readable", _readable)):
+                    (networks, "on_gpu", _on_gpu), (calls, "readable_on_gpu", _readable)):
                 stack.enter_context(mock.patch.object(module, name, stand_in))
         yield
 
