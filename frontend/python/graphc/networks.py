@@ -196,7 +196,7 @@ class Network:
         return self._compiled.key_of(graph)
 
     def use(self, key, graph):
-        """Says that a graph is used, which it gave once."""
+        """Marks a graph that this network gave as used now, and keeps it if it was dropped."""
         if self._compiled.find(key) is None:
             self._compiled.keep(key, graph)
 
@@ -320,12 +320,13 @@ class Named:
 _SESSION_OPTIONS = re.findall(r"(\w+): ", _graphc.Session.__init__.__doc__.split("\n")[0])[1:]
 
 
-def options_of(options):
+def options_of(options, *, others=()):
     """The options of a session, for functions in other frameworks: target `cpu` unless another is
-    asked for, and each notice once. Throws for those that are the framework's to say."""
+    asked for, and each notice once. Throws for those that there are not, and for those that are the
+    framework's to say. The caller has `others`, of which an error may name one that was meant."""
     for name in options:
         if name not in _SESSION_OPTIONS:
-            near = difflib.get_close_matches(name, [*_SESSION_OPTIONS, "states", "save_every"], 1)
+            near = difflib.get_close_matches(name, [*_SESSION_OPTIONS, *others], 1)
             raise UsageError(f"there is no option '{name}'" +
                              (f"; did you mean '{near[0]}'?" if near else ""))
     if options.get("check_finite"):
@@ -349,4 +350,4 @@ class Cell(Named):
         self.states = states
         self.reverse = reverse
         self.save_every = save_every
-        self._options = options_of(options)
+        self._options = options_of(options, others=("states", "reverse", "save_every"))

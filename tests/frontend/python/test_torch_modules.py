@@ -188,7 +188,8 @@ class Modules(unittest.TestCase):
         for wrong in (2**40, -2**31 - 1):
             words = some_words().long()
             words[3, 1] = wrong
-            with self.assertRaisesRegex(graphc.InputError, f"{wrong} is no int32"):
+            message = f"input 0: wanted numbers of torch.int32: found {wrong}"
+            with self.assertRaisesRegex(graphc.InputError, message):
                 self.net(words)
 
     def test_functional_call(self):

@@ -82,8 +82,9 @@ class Call:
         #: Where the second part's first inputs come from.
         self.handed = graph.handed
         self._read = readable_on_gpu if device.type == "cuda" else _readable
-        self._of_inputs = [self._reader(own, dtype_of(dtype)) for (own, _, _), (dtype, _)
-                           in zip(decoded(types), interface.taken)]
+        self._of_inputs = [self._reader(place, own, dtype_of(dtype))
+                           for place, ((own, _, _), (dtype, _))
+                           in enumerate(zip(decoded(types), interface.taken))]
         self._of_handed = [self._of_inputs[place] if kind == "input" else self._read
                            for kind, place in self.handed]
 
@@ -98,10 +99,11 @@ class Call:
         given = [read(tensor) for read, tensor in zip(self._of_handed, handed)]
         return second_of(self.graph, [*given, *map(self._read, cotangents)], self.device)
 
-    def _reader(self, own, taken):
+    def _reader(self, place, own, taken):
         """What makes an input readable: what is no float is converted."""
         if not own.is_floating_point:
-            return functools.partial(_converted, self._read, taken)
+            what = f"input {place - len(self.network.parameters)}"
+            return functools.partial(_converted, self._read, what, taken)
         return readable_float if self.device.type != "cuda" else self._read
 
 
@@ -111,13 +113,12 @@ def _readable(tensor):
     return readable_float(tensor) if tensor.is_floating_point() else readable_other(tensor)
 
 
-def _converted(read, dtype, tensor):
+def _converted(read, what, dtype, tensor):
     if tensor.dtype == dtype:
         return read(tensor)
     found = tensor.to(dtype)
-    # On a GPU that would wait for it.
+    # To look at a tensor on a GPU would wait for the GPU.
     if tensor.device.type == "cpu" and not (found == tensor).all():
         wrong = tensor[found != tensor][0]
-        name = str(dtype).removeprefix("torch.")
-        raise InputError(f"{wrong} is no {name}, which the graph takes")
+        raise InputError(f"{what}: wanted numbers of {dtype}: found {wrong}")
     return read(found)

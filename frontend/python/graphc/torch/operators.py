@@ -66,8 +66,8 @@ class Operators:
         self._define(f"{word}_{next(_numbers)}")
 
     def __call__(self, tensors, precision, signature=None):
-        """The results as tensors, with those that the derivative reads behind them or without.
-        `signature` is that of calls.signature_of()."""
+        """The results as tensors; behind them there may be what the derivative reads. `signature`
+        is that of calls.signature_of()."""
         if not torch.compiler.is_compiling():
             _refuse_transforms(self.name)
             _refuse_tangents(self.name, tensors)
@@ -107,10 +107,6 @@ class Operators:
                        for dtype, _, shape in decoded(types)]
         network = self._network(tensors, precision, device)
         return self._others.keep(key, _call(network, types, wanted, device))
-
-    def count(self, tensors, precision):
-        """The number of results among those of `saving`."""
-        return len(self._results(tensors, precision))
 
     def _define(self, word):
         arguments = {"": "Tensor[] inputs, str precision",
