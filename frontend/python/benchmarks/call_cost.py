@@ -54,7 +54,8 @@ def from_cpp(program, threads, folder):
 def main():
     program = sys.argv[1] if len(sys.argv) > 1 else "graphc-bench"
     if shutil.which(program) is None:
-        sys.exit(f"call_cost.py: wanted graphc-bench as the argument or in PATH: found no '{program}'")
+        sys.exit("call_cost.py: wanted graphc-bench as the argument or in PATH: found no "
+                 f"'{program}'")
     print("threads  Python     C++  more")
     with tempfile.TemporaryDirectory() as folder:
         for threads in (1, 2):
