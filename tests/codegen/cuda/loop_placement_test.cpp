@@ -29,6 +29,7 @@
 namespace graphc::core::testing {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 using cuda::Placement;
@@ -194,6 +195,52 @@ TEST(LoopPlacement, StepsWithValuesOfSeveralShapesAreOneKernelOfAGrid) {
     EXPECT_EQ(beyond_bound(found, evaluate_with_bounds(*plain, inputs)), "");
   }
   EXPECT_GE(loops, 2 * number);
+}
+
+/// Attention over three rows of memory. Scores and contexts are of (sequence, row of memory), its
+/// softmax is of sequences.
+GraphPtr attention_over_memory(int16_t batch) {
+  return parse_graph(fmt::format(R"(
+    graph @g(%x: f32[2,{0},16], %h0: f32[{0},16], %keys: f32[{0},3,16],
+             %u: f32[16,16], %w: f32[16,16]) {{
+      %h.e = scan %x.t in %x carry %h = %h0 with %keys, %u, %w {{
+        %query = reshape(matmul(%h, %u)) {{shape = [{0},1,16]}}
+        %scores = sum(tanh(add(%keys, %query))) {{axes = [2]}}
+        %weights = reshape(softmax(%scores)) {{shape = [{0},3,1]}}
+        %context = sum(mul(%keys, %weights)) {{axes = [1]}}
+        next %h = tanh(add(%x.t, matmul(%context, %w)))
+      }}
+      return %h.e
+    }})",
+                                 batch));
+}
+
+/// A block that owns one row, or one index around the rows of other nests, computes all of it up to
+/// the next product: the same block reads what it has written.
+TEST(LoopPlacement, BlocksMeetForProductsOnly) {
+  EXPECT_THAT(notes(attention_over_memory(16), Placement::grid),
+              ElementsAre(HasSubstr("; 3 barriers a step")));
+  const GraphPtr layer_norm = parse_graph(R"(
+    graph @g(%x: f32[3,16,512], %h0: f32[16,128], %c0: f32[16,128], %u: f32[128,512]) {
+      %h.e, %c.e = scan %x.t in %x carry %h = %h0, %c = %c0 with %u {
+        %i, %f, %g, %o = split(add(%x.t, layer_norm(matmul(%h, %u)))) {axis = 1, parts = 4}
+        %c1 = add(mul(sigmoid(%f), %c), mul(sigmoid(%i), tanh(%g)))
+        next %h = mul(sigmoid(%o), tanh(layer_norm(%c1))), %c = %c1
+      }
+      return %h.e
+    })");
+  EXPECT_THAT(notes(layer_norm, Placement::grid), ElementsAre(HasSubstr("; 2 barriers a step")));
+  expect_same_bits(layer_norm, random_cell_inputs(*layer_norm, 5));
+}
+
+/// A block's indices around the rows are not those of its rows then.
+TEST(LoopPlacement, BlocksWithSeveralRowsMeet) {
+  const GraphPtr attention = attention_over_memory(140);
+  EXPECT_THAT(notes(attention, Placement::grid), ElementsAre(HasSubstr("; 5 barriers a step")));
+  const std::vector<Literal> inputs = random_cell_inputs(*attention, 5);
+  EXPECT_EQ(
+      beyond_bound(expect_same_bits(attention, inputs), evaluate_with_bounds(*attention, inputs)),
+      "");
 }
 
 class LoopPlacementOf : public ::testing::TestWithParam<std::string> {};

@@ -14,12 +14,19 @@ namespace {
 /// owners.
 class OwnedFootprint {
  public:
-  OwnedFootprint(const LoopNests& nests, const std::vector<Owner>& owners,
+  OwnedFootprint(const LoopNests& nests, const std::vector<Owner>& owners, int64_t groups,
                  const std::vector<Exchange>& exchanges, Ordered ordered)
-      : plan_(*nests.plan), owners_(owners), exchanges_(exchanges), ordered_(ordered) {
+      : plan_(*nests.plan),
+        owners_(owners),
+        groups_(groups),
+        exchanges_(exchanges),
+        ordered_(ordered) {
     for (const Exchange& each : exchanges)
       terms_.push_back(nests.nests[each.nest]->products[each.product].panels.k);
-    for (const NestCall* call : nests.nests) outer_axes_.push_back(call->outer.size());
+    for (const NestCall* call : nests.nests) {
+      outer_axes_.push_back(call->outer.size());
+      rows_.push_back(call->rows);
+    }
   }
 
   /// The accesses of a record of the loop's body, whose id is the index of its nest, or of the
@@ -54,21 +61,27 @@ class OwnedFootprint {
   }
 
   /// The columns of an operand belong to the blocks that own its elements. All blocks read the
-  /// whole operands of products, unless they own indices of the outermost axis.
+  /// whole operands of products, unless they own indices of the outermost axis. Where a block owns
+  /// at most one row, it is the block that owns the index of that number (owned_ranges.h); where it
+  /// owns several, a grain of that many says that those are other rows than indices.
   void share(PlacedAccess& access, size_t nest) const {
     access.shared_axis = -1;
     // Of several axes around the rows blocks own pairs of indices: none of the axes says whose.
     if (owners_[nest] == Owner::outer && outer_axes_[nest] == 1)
-      share(access, AxisOf::outermost, Along::outer);
+      share(access, AxisOf::outermost, Along::outer, 1);
+    if (owners_[nest] == Owner::row)
+      share(access, AxisOf::row, Along::rows, rows_each(rows_[nest]));
     if (access.operand == Access::Operand::operand && owners_[nest] == Owner::element)
-      share(access, AxisOf::column, Along::columns);
+      share(access, AxisOf::column, Along::columns, 1);
   }
 
-  static void share(PlacedAccess& access, AxisOf of, Along along) {
+  int64_t rows_each(int64_t rows) const { return (rows + groups_ - 1) / groups_; }
+
+  static void share(PlacedAccess& access, AxisOf of, Along along, int64_t grain) {
     const auto axis = std::ranges::find(access.axes, of, &AccessAxis::of);
     if (axis == access.axes.end() || axis->stride < access.bytes) return;
     access.shared_axis = int(axis - access.axes.begin());
-    access.share = {along, axis->count, 1};
+    access.share = {along, axis->count, grain};
   }
 
   bool is_exchanged(size_t nest, size_t product) const {
@@ -106,10 +119,12 @@ class OwnedFootprint {
 
   const Plan& plan_;
   const std::vector<Owner>& owners_;
+  const int64_t groups_;  ///< blocks that share the rows
   const std::vector<Exchange>& exchanges_;
   const Ordered ordered_;
   std::vector<int64_t> terms_;      ///< for each of exchanges_
   std::vector<size_t> outer_axes_;  ///< of each nest, around its rows
+  std::vector<int64_t> rows_;       ///< of each nest
   std::vector<PlacedAccess> found_;
 };
 
@@ -172,7 +187,7 @@ std::vector<bool> barriers_of(const LoopNests& nests, const std::vector<Owner>& 
                     .depth = nests.depth,
                     .workers = int(groups),
                     .ownership = Ownership::indices,
-                    .footprint = OwnedFootprint(nests, owners, exchanges, ordered)};
+                    .footprint = OwnedFootprint(nests, owners, groups, exchanges, ordered)};
   shared.loop.steps = nests.loop->steps;
   shared.loop.reverse = nests.loop->reverse;
   for (size_t i = 0; i < owners.size(); ++i) {

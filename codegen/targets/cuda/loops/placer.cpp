@@ -6,6 +6,7 @@
 #include <set>
 
 #include "codegen/targets/cuda/loops/loop_exchange.h"
+#include "codegen/targets/cuda/loops/nest_owners.h"
 #include "codegen/targets/cuda/loops/owned_ranges.h"
 #include "codegen/targets/cuda/text/staging_text.h"
 
@@ -40,7 +41,8 @@ int64_t rounded_up(int64_t count, int64_t to) { return (count + to - 1) / to * t
 
 }  // namespace
 
-Placer::Placer(const LoopNests& nests, const Gpu& gpu) : nests_(nests), gpu_(gpu) {
+Placer::Placer(const LoopNests& nests, const Gpu& gpu)
+    : nests_(nests), gpu_(gpu), owners_(owners_of(nests)), runs_(runs_beside_rows(nests)) {
   int64_t operands_in_memory = 0;
   for (size_t i = 0; i < nests_.nests.size(); ++i) {
     const bool is_batched = !nests_.nests[i]->outer.empty();
@@ -73,27 +75,41 @@ bool Placer::rows_are_private() const {
 
 std::optional<LoopPlacement> Placer::place(Placement kind, int64_t row_groups,
                                            int64_t column_groups) const {
-  LoopPlacement p;
-  p.placement = kind;
-  p.groups = nests_.groups;
-  p.row_groups = row_groups;
-  p.column_groups = column_groups;
-  std::vector<Owner> owners;
+  LoopPlacement empty;
+  empty.placement = kind;
+  empty.groups = nests_.groups;
+  empty.row_groups = row_groups;
+  empty.column_groups = column_groups;
+  std::vector<Owner> owners = owners_;
+  std::optional<LoopPlacement> best = place(empty, owners);
+  if (column_groups == 1 || !best) return best;  // a block that has all columns waits for none
+  for (const std::vector<size_t>& run : runs_) {
+    std::vector<Owner> by_rows = owners;
+    for (const size_t i : run) by_rows[i] = Owner::row;
+    std::optional<LoopPlacement> other = place(empty, by_rows);
+    if (!other || other->step_us >= best->step_us) continue;
+    best = std::move(other);
+    owners = std::move(by_rows);
+  }
+  return best;
+}
+
+std::optional<LoopPlacement> Placer::place(LoopPlacement p,
+                                           const std::vector<Owner>& owners) const {
   for (size_t i = 0; i < nests_.nests.size(); ++i) {
-    NestShare share = share_of(i, p);
+    NestShare share = share_of(i, p, owners[i]);
     if (nests_.program(i).kind == NestKind::tiles && !fits_registers(nests_.program(i), share.form))
       return std::nullopt;
-    owners.push_back(share.owner);
     p.nests.push_back(std::move(share));
   }
-  if (!(kind == Placement::cluster ? lay_out_cluster(p, owners) : lay_out_shared(p)))
+  if (!(p.placement == Placement::cluster ? lay_out_cluster(p, owners) : lay_out_shared(p)))
     return std::nullopt;
   std::vector<Exchange> exchanges;
   for (const ExchangedOperand& each : p.exchanged) exchanges.push_back(each.exchange);
   if (p.counted != nullptr)
     p.barrier_after.assign(nests_.nests.size(), false);
   else
-    p.barrier_after = barriers_of(nests_, owners, column_groups, exchanges);
+    p.barrier_after = barriers_of(nests_, owners, p.column_groups, exchanges);
   p.step_us = step_us(p);
   return p;
 }
@@ -117,7 +133,7 @@ double Placer::streamed_us() const {
   return us;
 }
 
-NestShare Placer::share_of(size_t i, const LoopPlacement& p) const {
+NestShare Placer::share_of(size_t i, const LoopPlacement& p, Owner owner) const {
   const NestCall& call = *nests_.nests[i];
   const NestProgram& program = nests_.program(i);
   NestShare share;
@@ -130,15 +146,8 @@ NestShare Placer::share_of(size_t i, const LoopPlacement& p) const {
   // Such a number of blocks is that of whole unit tiles.
   if (p.placement == Placement::cluster && !std::has_single_bit(uint64_t(p.column_groups)))
     share.columns_of_block = rounded_up(share.columns_of_block, kUnits);
-  const bool along_row = program.kind == NestKind::row_wise &&
-                         std::ranges::any_of(program.body, [](const NestInstruction& in) {
-                           return in.kind == NestOp::reduce;
-                         });
-  if (along_row) share.owner = Owner::row;
-  if (!call.outer.empty()) {
-    share.owner = Owner::outer;
-    share.columns_of_block = call.unit;
-  }
+  share.owner = owner;
+  if (owner == Owner::outer) share.columns_of_block = call.unit;
   if (program.kind == NestKind::tiles) set_tile(program, p.rows_of_block(call.rows), share);
   return share;
 }
@@ -352,9 +361,11 @@ double Placer::step_us(const LoopPlacement& p) const {
     us += gpu_.memory_latency_us + (p.barrier_after[i] ? barrier_us(p) : 0);
     const NestShare& share = p.nests[i];
     const double turns = double(p.turns_of_block(call));
-    const double elements = turns * double(p.rows_of_block(call.rows)) *
-                            double(share.owner == Owner::row ? call.unit / p.column_groups + 1
-                                                             : share.columns_of_block);
+    const int64_t rows = p.rows_of_block(call.rows);
+    const double elements =
+        turns * double(share.owner == Owner::row
+                           ? (rows + p.column_groups - 1) / p.column_groups * call.unit
+                           : rows * share.columns_of_block);
     us += elements * double(program.operands.size()) * 4 / gpu_.bytes_per_clock / gpu_.clock_per_us;
     if (program.kind != NestKind::tiles) continue;
     const ProductTile tile = product_tile(program, share.form);

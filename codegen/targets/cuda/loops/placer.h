@@ -21,14 +21,17 @@ class Placer {
   bool has_outer_axes() const { return has_outer_axes_; }
   /// Whether groups of rows are independent of each other.
   bool rows_are_private() const;
-  /// Returns nothing if the placement does not fit.
+  /// Returns nothing if the placement does not fit. Elementwise nests beside rows own rows too
+  /// where that makes a step shorter.
   std::optional<LoopPlacement> place(Placement kind, int64_t row_groups,
                                      int64_t column_groups) const;
   /// The time of a step in which every matrix is read anew, by the model of place_loop().
   double streamed_us() const;
 
  private:
-  NestShare share_of(size_t i, const LoopPlacement& p) const;
+  /// `p` has the numbers of blocks and no nests yet.
+  std::optional<LoopPlacement> place(LoopPlacement p, const std::vector<Owner>& owners) const;
+  NestShare share_of(size_t i, const LoopPlacement& p, Owner owner) const;
   /// Sets the largest tile whose sums fit in registers, of about the block's rows and columns.
   static void set_tile(const NestProgram& program, int64_t rows, NestShare& share);
   /// Chooses which matrices stay in shared memory, and the size of the operands' pieces next to
@@ -56,7 +59,9 @@ class Placer {
 
   const LoopNests& nests_;
   const Gpu& gpu_;
-  std::vector<bool> invariant_;  ///< by product, over all nests
+  const std::vector<Owner> owners_;              ///< of the nests, before any is given rows
+  const std::vector<std::vector<size_t>> runs_;  ///< of nests that may be given rows
+  std::vector<bool> invariant_;                  ///< by product, over all nests
   bool has_outer_axes_ = false;
   int registers_ahead_ = 0;  ///< for operands loaded ahead and sums
 };
