@@ -189,7 +189,8 @@ std::string_view why_equal_in_tile(const TextMutant& mutant, const std::vector<L
                                    size_t at, const Launched& launched, const TileLoops& loops) {
   const std::string_view rule = mutant.rule->name;
   const bool of_left = mutant.before.starts_with("const float* left_");
-  const bool of_right = mutant.before.starts_with("const float* resident_tile");
+  const bool of_right = mutant.before.starts_with("const float* resident_tile") ||
+                        mutant.before.starts_with("float* to = &resident_");
   std::smatch place;
   if (rule == "remainder for quotient of a sum" &&
       ((of_left && loops.one_tile_of_rows) || (of_right && loops.one_tile_of_columns)))

@@ -8,7 +8,8 @@ namespace graphc::core::testing {
 namespace {
 
 // Together the sizes of a graph have more than one block, more than one piece of a sum, and edges
-// where a block and a piece have one element.
+// where a block and a piece have one element: 17, 145 and 153 rows leave one to the last block of 4
+// and of 8.
 const std::vector<Subject> kSubjects = {
     {"product",
      R"(graph @g(%x: f32[M,K], %w: f32[K,N], %b: f32[N], %s: f32[M,1]) {
@@ -28,7 +29,7 @@ const std::vector<Subject> kSubjects = {
      {"C=40", "C=257"}},
     {"softmax",
      R"(graph @g(%x: f32[R,C], %r: f32[R,1]) { return softmax(mul(mul(%x, %r), 2000.)) })",
-     {"R=19 C=5", "R=150 C=40"}},
+     {"R=19 C=5", "R=153 C=40"}},
     {"sums_along_rows",
      R"(graph @g(%x: f32[R,C], %r: f32[R,1]) { return sum(mul(%x, %r)) {axes = [1]} })",
      {"R=19 C=5", "R=10 C=8193", "R=2 C=2097153"}},
@@ -37,7 +38,7 @@ const std::vector<Subject> kSubjects = {
        %ramp = iota {axis = 1, dtype = f32, shape = [R,C]}
        return max(mul(%r, sub(%ramp, 2.))) {axes = [1]}
      })",
-     {"R=19 C=5", "R=19 C=17", "R=19 C=32", "R=19 C=8193"}},
+     {"R=17 C=5", "R=19 C=17", "R=19 C=32", "R=19 C=8193"}},
     {"sums_over_rows",
      R"(graph @g(%x: f32[R,C], %c: f32[C]) { return sum(mul(%x, %c)) {axes = [0]} })",
      {"R=7 C=65", "R=2049 C=33", "R=524289 C=2"}},
@@ -47,7 +48,7 @@ const std::vector<Subject> kSubjects = {
        %d = grad %l, %x
        return %l, %d
      })",
-     {"R=19 C=5", "R=150 C=40"},
+     {"R=19 C=5", "R=145 C=40"},
      5,
      {},
      "float"},
@@ -73,7 +74,7 @@ const std::vector<Subject> kSubjects = {
      29,
      {{0, -7}, {201, -7}, {299, -7}}},
     {"parts_side_by_side",
-     R"(graph @g(%x: f32[19,40], %y: f32[7,19], %z: f32[19,1]) {
+     R"(graph @g(%x: f32[17,40], %y: f32[7,17], %z: f32[17,1]) {
        return concat(mul(%x, %z), transpose(%y) {permutation = [1,0]}, %z) {axis = 1}
      })",
      {""}},
@@ -88,7 +89,7 @@ const std::vector<Subject> kSubjects = {
      "Nests that do not",
      cuda::Merging::together},
     {"dropout",
-     R"(graph @g(%x: f32[19,40], %z: f32[19,1], %key: i64[]) {
+     R"(graph @g(%x: f32[17,40], %z: f32[17,1], %key: i64[]) {
        return dropout(mul(%x, %z), %key) {keep = 0.5}
      })",
      {""}},
