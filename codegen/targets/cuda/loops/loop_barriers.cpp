@@ -61,9 +61,10 @@ class OwnedFootprint {
   }
 
   /// The columns of an operand belong to the blocks that own its elements. All blocks read the
-  /// whole operands of products, unless they own indices of the outermost axis. Where a block owns
-  /// at most one row, it is the block that owns the index of that number (owned_ranges.h); where it
-  /// owns several, a grain of that many says that those are other rows than indices.
+  /// whole operands of products, unless they own indices of the outermost axis. Block i owns the
+  /// indices i, i + groups and so on, but of rows the i-th few in sequence (owned_ranges.h). Only
+  /// where these are one or none is the owner of a row that of the index: so the grain is their
+  /// number, and shares of different grains are not alike.
   void share(PlacedAccess& access, size_t nest) const {
     access.shared_axis = -1;
     // Of several axes around the rows blocks own pairs of indices: none of the axes says whose.

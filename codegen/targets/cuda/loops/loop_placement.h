@@ -85,6 +85,10 @@ struct LoopPlacement {
 
   int64_t blocks() const { return groups * row_groups * column_groups; }
   int64_t rows_of_block(int64_t rows) const { return (rows + row_groups - 1) / row_groups; }
+  /// The rows of a nest that a block owns for all columns (Owner::row), at most.
+  int64_t whole_rows_of_block(int64_t rows) const {
+    return (rows_of_block(rows) + column_groups - 1) / column_groups;
+  }
   /// How many indices of the axes around the rows of a nest a block goes through.
   int64_t turns_of_block(const NestCall& call) const;
   bool meets() const;

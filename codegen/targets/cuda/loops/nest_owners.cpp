@@ -2,7 +2,6 @@
 #include "codegen/targets/cuda/loops/nest_owners.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace graphc::core::cuda {
 namespace {
@@ -32,7 +31,7 @@ std::vector<std::vector<size_t>> runs_beside_rows(const LoopNests& nests) {
   std::vector<size_t> run;
   bool is_beside_rows = false;
   const auto end_run = [&] {
-    if (is_beside_rows && !run.empty()) runs.push_back(std::exchange(run, {}));
+    if (is_beside_rows && !run.empty()) runs.push_back(run);
     run.clear();
     is_beside_rows = false;
   };

@@ -13,9 +13,9 @@ namespace graphc::core::cuda {
 /// rows where it has any, elements of all others.
 std::vector<Owner> owners_of(const LoopNests& nests);
 
-/// The elementwise nests of each part of a step without products in which other nests own rows, or
-/// indices around them. If these own rows too, no barrier may be left in that part: what a block
-/// reads is what it has written. Parts without such nests are left out.
+/// Products and sums over rows divide a step into parts. Of each part in which a nest owns rows or
+/// indices around them, this gives its elementwise nests, by number: if they own rows too, a block
+/// reads what it has written, and the part may need no barrier. Other parts are left out.
 std::vector<std::vector<size_t>> runs_beside_rows(const LoopNests& nests);
 
 }  // namespace graphc::core::cuda

@@ -66,7 +66,7 @@ void OwnedRanges::write(const NestCall& call, const NestShare& share, int range)
     return write_bounds("column", range, "column_group * " + owned("columns_owned"),
                         owned("columns_owned"), owned("columns_of"));
   }
-  add_number_(owned("rows_each"), (rows + placement_.column_groups - 1) / placement_.column_groups);
+  add_number_(owned("rows_each"), placement_.whole_rows_of_block(call.rows));
   write_bounds("group", range, first, owned("rows_owned"), owned("rows_of"));
   write_bounds("row", range, owned("group_begin") + " + column_group * " + owned("rows_each"),
                owned("rows_each"), owned("group_end"));

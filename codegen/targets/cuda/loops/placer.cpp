@@ -361,11 +361,10 @@ double Placer::step_us(const LoopPlacement& p) const {
     us += gpu_.memory_latency_us + (p.barrier_after[i] ? barrier_us(p) : 0);
     const NestShare& share = p.nests[i];
     const double turns = double(p.turns_of_block(call));
-    const int64_t rows = p.rows_of_block(call.rows);
     const double elements =
         turns * double(share.owner == Owner::row
-                           ? (rows + p.column_groups - 1) / p.column_groups * call.unit
-                           : rows * share.columns_of_block);
+                           ? p.whole_rows_of_block(call.rows) * call.unit
+                           : p.rows_of_block(call.rows) * share.columns_of_block);
     us += elements * double(program.operands.size()) * 4 / gpu_.bytes_per_clock / gpu_.clock_per_us;
     if (program.kind != NestKind::tiles) continue;
     const ProductTile tile = product_tile(program, share.form);
