@@ -199,7 +199,7 @@ TEST(LoopPlacement, StepsWithValuesOfSeveralShapesAreOneKernelOfAGrid) {
 
 /// Attention over three rows of memory. Scores and contexts are of (sequence, row of memory), its
 /// softmax is of sequences.
-GraphPtr attention_over_memory(int16_t batch) {
+GraphPtr attention_over_memory(int64_t batch) {
   return parse_graph(fmt::format(R"(
     graph @g(%x: f32[2,{0},16], %h0: f32[{0},16], %keys: f32[{0},3,16],
              %u: f32[16,16], %w: f32[16,16]) {{
