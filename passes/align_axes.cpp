@@ -10,9 +10,10 @@
 // over which products have matrices of their own, and its columns last. Streams, carries and
 // results are rearranged before and behind the loop, where that is a view.
 //
-// Only loops with products, and only if the step would have no rearrangement left. A step with
-// composites that rearrange in their bodies (argmax, one_hot) is left as it is, until `expand` has
-// replaced them.
+// Only if the step would have no rearrangement left, and, where it has no products, only if all of
+// its values have the same rows: one that carries a matrix is several kernels, and reads vectors of
+// fewer rows as they are (decision 25). A step with composites that rearrange in their bodies
+// (argmax, one_hot) is left as it is, until `expand` has replaced them.
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -97,7 +98,7 @@ class AlignedLoop {
  private:
   /// What a value of the body is outside of the loop, with `steps` axes in front, rearranged.
   Value aligned(Value outside, Value inside, int steps) const {
-    if (groups_.is_matrix(inside)) return outside;
+    if (groups_.is_matrix(inside)) return reshaped(outside, groups_.shape_of(inside));
     Shape shape = groups_.shape_of(inside);
     if (steps > 0) shape = shape.insert(0, outside.shape()[0]);
     const Ints order = order_of(inside, steps);
@@ -182,8 +183,8 @@ class AlignedLoop {
 
 GraphPtr align(const GraphPtr& graph, Remarks& remarks) {
   const auto is_candidate = [](const Node& node) {
-    return node.is(ops::scan) && contains(node.region(), ops::matmul) &&
-           !contains(node.region(), ops::grad) && rearrangements(Scan(node)) > 0;
+    return node.is(ops::scan) && !contains(node.region(), ops::grad) &&
+           rearrangements(Scan(node)) > 0;
   };
   if (std::ranges::none_of(graph->nodes(), is_candidate)) return graph;
   return rewrite(*graph,
@@ -195,7 +196,8 @@ GraphPtr align(const GraphPtr& graph, Remarks& remarks) {
                    const std::optional<AxisGroups> groups = AxisGroups::of(scan, &why_not);
                    if (!groups) {
                      // Without composites it is asked again, behind `expand`.
-                     if (std::ranges::any_of(scan.body().nodes(), is_composite_node))
+                     if (std::ranges::any_of(scan.body().nodes(), is_composite_node) ||
+                         !contains(scan.body(), ops::matmul))
                        return std::nullopt;
                      remarks.add(node, "rearranges values in each step: " + why_not);
                      return std::nullopt;

@@ -10,6 +10,7 @@
 #include "passes/axis_groups.h"
 #include "passes/kernels/row_model.h"
 #include "passes/repeated_numbers.h"
+#include "passes/variation.h"
 
 namespace graphc::core {
 
@@ -102,6 +103,7 @@ class AxisAnalysis {
   void find_matrices() {
     for (const Node& node : body_.nodes()) {
       if (!live_[size_t(node.id)] || !node.is(ops::matmul)) continue;
+      has_products_ = true;
       const Value right = node.operands[1];
       const auto captures = scan_.body_captures();
       if (std::ranges::find(captures, right) == captures.end()) {
@@ -203,7 +205,8 @@ class AxisAnalysis {
     for (int axis = 0; axis + 1 < a.shape().rank(); ++axis) join(a, axis, to, axis);
     mark_column(a, -1);
     mark_column(to, -1);
-    if (batch > 0) batched_.push_back(&node);
+    // A batch of one matrix is one matrix for all rows.
+    if (b.shape().elements() > b.shape()[-2] * b.shape()[-1]) batched_.push_back(&node);
   }
 
   // --- their order
@@ -212,7 +215,23 @@ class AxisAnalysis {
     if (std::ranges::find(rows_, group) == rows_.end()) rows_.push_back(group);
   }
 
+  /// Where no op says which axis is columns, the last one of a value with most axes.
+  void choose_columns() {
+    if (std::ranges::find(is_column_, true) != is_column_.end()) return;
+    const Node* most = nullptr;
+    for (const Node& node : body_.nodes()) {
+      if (is_considered(node) &&
+          (most == nullptr || node.types[0].shape.rank() > most->types[0].shape.rank()))
+        most = &node;
+    }
+    if (most == nullptr) return;
+    int axis = most->types[0].shape.rank() - 1;
+    while (axis > 0 && !is_long(most->result(), axis)) --axis;
+    if (axis >= 0) mark_column(most->result(), axis);
+  }
+
   void find_rows() {
+    choose_columns();
     for (const Node* node : batched_) {
       std::vector<int> batch;
       for (int axis = 0; axis + 2 < node->operands[1].shape().rank(); ++axis) {
@@ -220,8 +239,6 @@ class AxisAnalysis {
       }
       if (node != batched_[0] && batch != rows_)
         refuse(*node, "has matrices for other rows than another product");
-      if (node->operands[1].shape().rank() - 2 != int(batch.size()))
-        refuse(*node, "has a batch of one matrix");
       rows_ = std::move(batch);
     }
     const size_t with_matrices = rows_.size();
@@ -310,6 +327,7 @@ class AxisAnalysis {
       if (node.is(ops::matmul)) check_product(node);
       if (node.is(ops::concat)) check_concat(node);
     }
+    if (!has_products_) check_rows();
     for (size_t k = 0; k < scan_.next().size(); ++k) {
       const Value carry = scan_.body_carries()[k], next = scan_.next()[k];
       if (groups_.is_matrix(next) || groups_.shape_of(carry) != groups_.shape_of(next))
@@ -317,6 +335,18 @@ class AxisAnalysis {
     }
     for (const Value emit : scan_.emits()) {
       if (groups_.is_matrix(emit)) refuse(*emit.node, "is emitted, the matrix of a product");
+    }
+  }
+
+  /// A step that carries a matrix, and has no products, reads vectors of fewer rows as they are
+  /// (decision 25).
+  void check_rows() {
+    const std::vector<Varies> varies = variation(scan_);
+    for (const Node& node : body_.nodes()) {
+      const Value value = node.result();
+      if (is_considered(node) && varies[size_t(node.id)] > Varies::captures && has_rows(value) &&
+          !groups_.is_repeated(value) && !groups_.repeats_of(value).empty())
+        return refuse(node, "has fewer rows than others");
     }
   }
 
@@ -348,6 +378,7 @@ class AxisAnalysis {
   std::vector<bool> is_column_;  ///< by the axis that stands for a group
   std::vector<const Node*> batched_;
   std::vector<int> rows_;  ///< groups; -1 for one of extent 1
+  bool has_products_ = false;
   std::string reason_;
   AxisGroups groups_;
 };

@@ -30,7 +30,13 @@ std::vector<int> AxisGroups::repeats_of(Value value) const {
 }
 
 Shape AxisGroups::shape_of(Value value) const {
-  if (is_matrix(value)) return value.shape();
+  if (is_matrix(value)) {
+    Shape matrix = value.shape();
+    for (int axis = matrix.rank() - 3; axis >= 0; --axis) {
+      if (matrix[axis] == 1) matrix = matrix.without(axis);
+    }
+    return matrix;
+  }
   if (is_repeated(value)) return rows_.insert(rows_.rank(), 1);
   const bool rows = has_rows_[size_t(value.node->id)];
   std::vector<int64_t> extents(rows ? size_t(rows_.rank()) + 1 : 0, 1);

@@ -29,7 +29,8 @@ class AxisGroups {
   /// The extents of the groups of rows, in their order; of 1 behind them if products have a matrix
   /// for each of them.
   const Shape& rows() const { return rows_; }
-  /// Whether the value is a matrix, with its own axes.
+  /// Whether the value is a matrix, with its own axes; those in front of the last two that are of
+  /// extent 1 leave.
   bool is_matrix(Value value) const { return matrix_[size_t(value.node->id)]; }
   /// The shape of a value of the step in the common order: all rows, 1 where it has none of a
   /// group, and its columns; of what is the same in all rows, its columns alone. What is_repeated()

@@ -29,6 +29,8 @@ constexpr OrderRule listed_rules[] = {
      "Only an unexpanded composite can use its record's derivative or a library's pair; saved "
      "values "
      "would escape the pattern."},
+    {"split-axes", "align-axes", Harm::slower,
+     "A step that divides or merges axes has no order of axes."},
     {"align-axes", "autodiff", Harm::slower,
      "The loop of the derivative has the axes of the loop then, and reads the histories of its "
      "carries where they lie. Else they are transposed in between, and copied."},

@@ -26,6 +26,7 @@ constexpr const Pass* listed_passes[] = {
     &passes::row_operands,      //
     &passes::simplify,          //
     &passes::sparse_rows,       //
+    &passes::split_axes,        //
     &passes::unroll,            //
     &passes::vector_products,   //
 };

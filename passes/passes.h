@@ -28,6 +28,7 @@ extern const Pass reroll;
 extern const Pass row_operands;
 extern const Pass simplify;
 extern const Pass sparse_rows;
+extern const Pass split_axes;
 extern const Pass unroll;
 extern const Pass vector_products;
 }  // namespace passes

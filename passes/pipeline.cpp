@@ -36,7 +36,8 @@ constexpr Variant variants[] = {
     // Distributed loops: the form from which kernels are planned.
     {"fused",
      "reroll,simplify,cse,vector-products,pack-matmuls,simplify,cse,hoist,simplify,cse,outline,"
-     "align-axes,chunk-recurrence,simplify,cse,remat,autodiff,expand,simplify,cse,hoist,align-axes,"
+     "split-axes,align-axes,chunk-recurrence,simplify,cse,remat,autodiff,expand,simplify,cse,hoist,"
+     "align-axes,"
      "unroll{auto},simplify,"
      "cse,collectives,simplify,cse,"
      "sparse-rows,chunk",
@@ -45,8 +46,8 @@ constexpr Variant variants[] = {
     {"cudnn",
      "reroll,simplify,cse,vector-products,pack-matmuls,simplify,cse,hoist,simplify,cse,"
      "outline{library},"
-     "align-axes,chunk-recurrence,simplify,cse,remat,autodiff{library},expand{library},simplify,"
-     "cse,hoist,align-axes,"
+     "split-axes,align-axes,chunk-recurrence,simplify,cse,remat,autodiff{library},expand{library},"
+     "simplify,cse,hoist,align-axes,"
      "simplify,cse,collectives,simplify,"
      "cse,sparse-rows,chunk",
      "reductions,simplify,cse,row-operands,cse,fuse", true},

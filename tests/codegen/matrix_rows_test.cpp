@@ -124,7 +124,45 @@ TEST(Heads, AreGoneThroughOneAfterAnother) {
   EXPECT_EQ(matrix_loops(matrix_plan(cell_with_heads(5), 2))[0]->rows_apart, 0);
 }
 
-/// The same with a mask of the rows of the batch: what the loop reads or carries for it, and
+/// A cell with six heads in a vector, and its derivatives. `gates` makes %z, what the step adds up
+/// of %x.t and the product %p [4, 6, 10]; `of_f` and `of_g` take the gates from it, [4, 30].
+std::string heads_in_a_vector(std::string_view x, std::string_view gates, std::string_view of_f,
+                              std::string_view of_g) {
+  return fmt::format(
+      "graph @heads(%x: f32[9,{}], %h0: f32[4,30], %m: bool[9,4]) state (%u: f32[6,5,10]) {{ "
+      "%y, %h.e = scan %x.t in %x, %m.t in %m carry %h = %h0 with %w = %u {{ "
+      "%r = transpose(reshape(%h) {{shape = [4,6,5]}}) {{permutation = [1,0,2]}} "
+      "%p = transpose(matmul(%r, %w)) {{permutation = [1,0,2]}} "
+      "%z = {} %f = reshape({}) {{shape = [4,30]}} %g = reshape({}) {{shape = [4,30]}} "
+      "%h.1 = add(mul(sigmoid(%f), %h), tanh(%g)) "
+      "%h.2 = select(reshape(%m.t) {{shape = [4,1]}}, %h.1, %h) "
+      "next %h = %h.2 emit %h.2 }} "
+      "%du, %dx = grad(sum(square(%y)) {{axes = [0,1,2]}}, %u, %x) return %y, %du, %dx }}",
+      x, gates, of_f, of_g);
+}
+
+TEST(Heads, InAVectorAreGoneThroughLikewise) {
+  for (const std::string& text :
+       {heads_in_a_vector("4,60",
+                          "add(%x.t, reshape(transpose(reshape(%p) {shape = [4,6,2,5]}) "
+                          "{permutation = [0,2,1,3]}) {shape = [4,60]})",
+                          "slice(%z) {axis = 1, start = 0, limit = 30}",
+                          "slice(%z) {axis = 1, start = 30, limit = 60}"),
+        heads_in_a_vector("4,60", "add(%x.t, reshape(%p) {shape = [4,60]})",
+                          "slice(reshape(%z) {shape = [4,30,2]}) {axis = 2, start = 0, limit = 1}",
+                          "slice(reshape(%z) {shape = [4,30,2]}) {axis = 2, start = 1, limit = 2}"),
+        heads_in_a_vector("4,6,10", "add(%x.t, %p)", "slice(%z) {axis = 2, start = 0, limit = 5}",
+                          "slice(%z) {axis = 2, start = 5, limit = 10}")}) {
+    for (const int workers : {1, 2, 3}) {
+      const Plan plan = matrix_plan(text, workers);
+      expect_rows_apart(plan, 2, 6);
+      for (const LoopCall* loop : matrix_loops(plan))
+        EXPECT_LE(loop->body.size(), 3u) << print(plan);
+    }
+  }
+}
+
+/// The cell with a mask of the rows of the batch: what the loop reads or carries for it, and
 /// `mask`.
 std::string masked_heads(std::string_view inputs, std::string_view with, std::string_view mask,
                          std::string_view next) {

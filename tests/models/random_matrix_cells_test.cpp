@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random cells whose rows carry a matrix, and random cells with a matrix for each head, with masks:
-// compiled for every target they agree with the evaluator in f64, and their gradients with central
-// differences.
+// Random cells whose rows carry a matrix, random cells with a matrix for each head, with masks, and
+// random cells that divide and merge axes: compiled for every target they agree with the evaluator
+// in f64, and their gradients with central differences.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -13,6 +13,7 @@
 #include "passes/pipeline.h"
 #include "tests/testing/counts.h"
 #include "tests/testing/random_cell.h"
+#include "tests/testing/random_divided_cell.h"
 #include "tests/testing/random_head_cell.h"
 #include "tests/testing/random_matrix_cell.h"
 #include "tests/testing/rounding_bound.h"
@@ -131,6 +132,12 @@ TEST(RandomMatrixCellsCpu, AreRightOnEveryTarget) {
 TEST(RandomHeadCellsCpu, AreRightOnEveryTarget) {
   const unsigned seeds = testing::whole_samples() ? 300 : 25;
   testing::count("random cells with heads", expect_right(testing::random_head_cell, seeds));
+}
+
+TEST(RandomDividedCellsCpu, AreRightOnEveryTarget) {
+  const unsigned seeds = testing::whole_samples() ? 400 : 25;
+  testing::count("random cells that divide axes",
+                 expect_right(testing::random_divided_cell, seeds));
 }
 
 }  // namespace

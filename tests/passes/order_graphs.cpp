@@ -63,6 +63,20 @@ GraphPtr heads() {
     })"));
 }
 
+GraphPtr heads_side_by_side() {
+  return with_gradients(parse_graph(R"(
+    graph @f(%x: f32[4,3,10], %h0: f32[3,10], %u: f32[2,5,5]) {
+      %hs, %h.e = scan %x.t in %x carry %h = %h0 with %u {
+        %heads = transpose(reshape(%h) {shape = [3,2,5]}) {permutation = [1,0,2]}
+        %z = transpose(matmul(%heads, %u)) {permutation = [1,0,2]}
+        %h.1 = add(mul(%h, 0.5), tanh(add(mul(%x.t, %h), reshape(%z) {shape = [3,10]})))
+        next %h = %h.1
+        emit %h.1
+      }
+      return %hs
+    })"));
+}
+
 GraphPtr indices() {
   return parse_graph(R"(
     graph @f(%x: f32[4,3,5], %token0: i32[3], %h0: f32[3,5], %u: f32[5,5]) {

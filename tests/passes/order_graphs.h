@@ -18,6 +18,8 @@ GraphPtr equal_products();
 GraphPtr every_fourth_state();
 /// A loop with a matrix for each of two heads.
 GraphPtr heads();
+/// The same with the heads of a row in one vector.
+GraphPtr heads_side_by_side();
 /// A loop that feeds the index of its largest output back.
 GraphPtr indices();
 /// A loop over a matrix in every row.

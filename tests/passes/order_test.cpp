@@ -32,12 +32,18 @@ int64_t products_in_loops(const PipelineResult& result) {
   return products;
 }
 
-int64_t reshapes_in_loops(const PipelineResult& result) {
-  int64_t reshapes = 0;
-  for (const Node& node : result.graph->nodes()) {
-    if (node.is(ops::scan)) reshapes += count(node.region(), "reshape");
+int64_t count_in_loops(const Graph& graph, std::string_view op) {
+  int64_t found = 0;
+  for (const Node& node : graph.nodes()) {
+    if (node.is(ops::scan)) found += count(node.region(), op);
   }
-  return reshapes;
+  return found;
+}
+int64_t reshapes_in_loops(const PipelineResult& result) {
+  return count_in_loops(*result.graph, "reshape");
+}
+int64_t transposes_in_loops(const PipelineResult& result) {
+  return count_in_loops(*result.graph, "transpose");
 }
 
 /// Elements of all that loops give: what is saved for the backward loops, mostly.
@@ -155,6 +161,7 @@ constexpr Exchange exchanges[] = {
     {"hoist", "autodiff", ordered::lstm_training, nodes},
     {"hoist", "outline", ordered::lstm, loops_not_recognised},
     {"outline", "autodiff", ordered::softmax, derivatives_of_maxima},
+    {"split-axes", "align-axes", ordered::heads_side_by_side, transposes_in_loops},
     {"align-axes", "autodiff", ordered::heads, transposes},
     {"expand", "align-axes", ordered::indices, reshapes_in_loops},
     {"vector-products", "chunk-recurrence", ordered::matrix_read_by_product, given_by_loops},

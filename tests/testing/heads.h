@@ -14,4 +14,8 @@ namespace graphc::core::testing {
 GraphPtr cell_with_heads(int64_t heads, int64_t batch, int64_t units,
                          const std::string& more = "%x.t");
 
+/// Such a cell as xLSTM's authors have it: states are [batch, heads * units], gates [batch, 2 *
+/// heads * units], those of all heads side by side.
+GraphPtr cell_with_heads_in_a_vector(int64_t heads, int64_t batch, int64_t units);
+
 }  // namespace graphc::core::testing

@@ -150,20 +150,24 @@ TEST(LoopPlacement, MatricesOfThreeGatesInPairsGiveTheSameBits) {
   }
 }
 
+void expect_blocks_of_heads(const GraphPtr& graph, int heads) {
+  SCOPED_TRACE(print(*graph));
+  const std::vector<Literal> inputs = random_cell_inputs(*graph, 5);
+  const std::vector<Literal> found = expect_same_bits(graph, inputs);
+  const GraphPtr plain = run_pipeline(graph, parse_pipeline("autodiff")).graph;
+  EXPECT_EQ(beyond_bound(found, evaluate_with_bounds(*plain, inputs)), "");
+  for (const Placement placement : {Placement::grid, Placement::cluster, Placement::block}) {
+    const std::vector<std::string> all = notes(graph, placement);
+    EXPECT_EQ(all.size(), 2u);
+    for (const std::string& note : all)
+      EXPECT_THAT(note, HasSubstr(fmt::format("for each of {} groups of rows: ", heads)));
+  }
+}
+
 TEST(LoopPlacement, HeadsHaveBlocksOfTheirOwn) {
   for (const auto& [heads, batch, units] : {std::tuple{3, 5, 10}, {2, 20, 33}}) {
-    const GraphPtr graph = cell_with_heads(heads, batch, units);
-    SCOPED_TRACE(print(*graph));
-    const std::vector<Literal> inputs = random_cell_inputs(*graph, 5);
-    const std::vector<Literal> found = expect_same_bits(graph, inputs);
-    const GraphPtr plain = run_pipeline(graph, parse_pipeline("autodiff")).graph;
-    EXPECT_EQ(beyond_bound(found, evaluate_with_bounds(*plain, inputs)), "");
-    for (const Placement placement : {Placement::grid, Placement::cluster, Placement::block}) {
-      const std::vector<std::string> all = notes(graph, placement);
-      EXPECT_EQ(all.size(), 2u);
-      for (const std::string& note : all)
-        EXPECT_THAT(note, HasSubstr(fmt::format("for each of {} groups of rows: ", heads)));
-    }
+    expect_blocks_of_heads(cell_with_heads(heads, batch, units), heads);
+    expect_blocks_of_heads(cell_with_heads_in_a_vector(heads, batch, units), heads);
   }
 }
 

@@ -266,7 +266,7 @@ TEST(ChunkRecurrence, IsAnOptionOfPipelines) {
     return to_text(standard_pipeline("fused", "auto", "auto", recurrence));
   };
   EXPECT_THAT(passes("auto"),
-              HasSubstr(",outline,align-axes,chunk-recurrence,simplify,cse,remat,"));
+              HasSubstr(",outline,split-axes,align-axes,chunk-recurrence,simplify,cse,remat,"));
   EXPECT_EQ(passes("steps").find("chunk-recurrence"), std::string::npos);
   EXPECT_THAT(passes("chunks"), HasSubstr(",chunk-recurrence{steps=32},simplify,cse,remat,"));
   EXPECT_THAT(passes("chunks=8"), HasSubstr(",chunk-recurrence{steps=8},simplify,cse,remat,"));
