@@ -159,6 +159,32 @@ TEST_F(RowsOfMatrices, AreWholeWhereAStepNeedsMoreThanSharesOfSums) {
   }
 }
 
+/// What is whole is added to small shares last, and rounds their sum once.
+TEST_F(RowsOfMatrices, AddWholeNumbersToSumsOfSharesOnce) {
+  for (const char* use :
+       {"add(%r, %w)", "add(%w, %r)", "sub(%r, %w)", "sub(%w, %r)", "add(mul(%r, %x.t), %w)",
+        "sub(%w, mul(%r, %x.t))", "add(%r, mul(%w, %x.t))", "sub(mul(%w, %x.t), %r)"}) {
+    SCOPED_TRACE(use);
+    const GraphPtr graph = parse_graph(fmt::format(
+        R"(graph @g(%x: f32[4,3,5], %y: f32[4,3,64], %s0: f32[3,5,64]) {{
+         %o, %e = scan %x.t in %x, %y.t in %y carry %s = %s0 {{
+           %k = reshape %x.t {{shape = [3,5,1]}}
+           %v = reshape %y.t {{shape = [3,1,64]}}
+           %r = mul(sum(mul(%s, %v)) {{axes = [2]}}, 0.001)
+           %w = add(mul(%x.t, 0.1), 1.)
+           next %s = add(mul(%s, 0.5), mul(%k, %v))
+           emit {}
+         }}
+         return %o, %e
+       }})",
+        use));
+    const std::vector<cuda::Launch> loops = loops_of(graph);
+    ASSERT_EQ(loops.size(), 1u);
+    EXPECT_GT(loops[0].placement->column_groups, 2) << loops[0].note;
+    for (int i = 0; i < 8; ++i) expect_rows(graph);
+  }
+}
+
 /// A decayed sum of outer products, with the names of its inputs given.
 GraphPtr sum_of_products(const std::array<const char*, 5>& names, const char* steps = "4") {
   return parse_graph(fmt::format(

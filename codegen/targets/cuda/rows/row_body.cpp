@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <utility>
 
 #include "codegen/nest/contracted_products.h"
@@ -31,10 +32,14 @@ void RowBody::set_shares(const std::vector<bool>& operands, bool sums_axis) {
 }
 
 void RowBody::bind(size_t operand, std::string name, Spread spread) {
-  bound_[operand] = {std::move(name), spread};
+  bound_[operand] = {std::move(name), spread, {}, {}};
+}
+void RowBody::bind_apart(size_t operand, std::string share, std::string whole) {
+  bound_[operand].share = std::move(share);
+  bound_[operand].whole = std::move(whole);
 }
 void RowBody::bind_number(size_t operand, std::string name) {
-  bound_[operand] = {std::move(name), Spread::number};
+  bound_[operand] = {std::move(name), Spread::number, {}, {}};
 }
 
 bool RowBody::is_sum(size_t operand) const {
@@ -109,6 +114,23 @@ std::string RowBody::added(size_t i) const {
   return fused(products_[i], other, subtracts && !is_first);
 }
 
+/// The value that an instruction makes; a product that is contracted with a sum has no variable.
+std::string RowBody::value_of(int i) const {
+  if (std::ranges::find(products_, i) == products_.end()) return values_[size_t(i)];
+  const NestInstruction& in = program_.body[size_t(i)];
+  return fmt::format("({} * {})", values_[size_t(in.a)], values_[size_t(in.b)]);
+}
+
+void RowBody::store_apart(TextWriter& text, const NestInstruction& in) const {
+  const std::optional<LastSum> sum = last_sum(program_, shares_, in);
+  GRAPHC_CHECK(sum.has_value(), "%{}: shares that do not end whole", nest_.call->name);
+  const Bound& to = bound_[size_t(in.operand)];
+  text.line("{} = {}{};", RowText::element(to.share, to.spread), sum->subtracts_share ? "-" : "",
+            value_of(sum->share));
+  text.line("{} = {}{};", RowText::element(to.whole, to.spread), sum->subtracts_whole ? "-" : "",
+            value_of(sum->whole));
+}
+
 void RowBody::write_instruction(TextWriter& text, size_t i) {
   const NestInstruction& in = program_.body[i];
   const auto define = [&](const std::string& name, const std::string& value) {
@@ -143,6 +165,7 @@ void RowBody::write_instruction(TextWriter& text, size_t i) {
           converted(values_[size_t(in.a)], program_.body[size_t(in.a)].dtype, dtype);
       text.line("{} = {};", RowText::element(bound_[operand].name, bound_[operand].spread),
                 dtype == DType::bf16 ? loaded_text(dtype, stored_text(dtype, value)) : value);
+      if (!bound_[operand].share.empty()) store_apart(text, in);
       return;
     }
     case NestOp::reduce: {

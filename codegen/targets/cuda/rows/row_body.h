@@ -17,6 +17,9 @@ class RowBody {
 
   /// A value: the operand is the variable `name`, which threads have as `spread`.
   void bind(size_t operand, std::string name, Spread spread);
+  /// Where such an operand is stored in shares that end whole (row_division.h): also variables for
+  /// the share without what is whole, and for that.
+  void bind_apart(size_t operand, std::string share, std::string whole);
   /// A literal, or the first number of an index.
   void bind_number(size_t operand, std::string name);
 
@@ -31,6 +34,7 @@ class RowBody {
   struct Bound {
     std::string name;
     Spread spread = Spread::number;
+    std::string share, whole;
   };
 
   bool is_sum(size_t operand) const;
@@ -43,6 +47,8 @@ class RowBody {
   /// "fmaf(x, y, addend)" for a product in one rounding with what is added to it.
   std::string fused(int product, const std::string& addend, bool negated = false) const;
   std::string added(size_t i) const;
+  std::string value_of(int i) const;
+  void store_apart(TextWriter& text, const NestInstruction& in) const;
   void finish_sum(TextWriter& text, size_t operand);
 
   const NestProgram& program_;

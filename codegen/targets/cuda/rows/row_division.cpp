@@ -33,6 +33,7 @@ class Dividing {
       : plan_(plan), loop_(loop), rows_(rows) {
     found_.starts_as_share.resize(loop.values.size());
     found_.operands.resize(loop.nests.size());
+    found_.ends_whole.resize(loop.values.size());
   }
 
   std::optional<Division> find() {
@@ -91,8 +92,11 @@ class Dividing {
     if (!shares) return false;
     for (size_t i = 0; i < program.body.size(); ++i) {
       const NestInstruction& in = program.body[i];
-      if (in.kind == NestOp::store || in.kind == NestOp::reduce)
-        found_.is_share[size_t(nest.operands[size_t(in.operand)].value)] = (*shares)[i];
+      if (in.kind != NestOp::store && in.kind != NestOp::reduce) continue;
+      const auto value = size_t(nest.operands[size_t(in.operand)].value);
+      found_.is_share[value] = (*shares)[i];
+      found_.ends_whole[value] =
+          loop_.values[value].is_stored && last_sum(program, *shares, in).has_value();
     }
     return true;
   }
@@ -140,6 +144,19 @@ std::optional<std::vector<bool>> shares_in(const NestProgram& program,
     }
   }
   return shares;
+}
+
+std::optional<LastSum> last_sum(const NestProgram& program, const std::vector<bool>& shares,
+                                const NestInstruction& store) {
+  if (store.kind != NestOp::store || store.a < 0) return {};
+  const NestInstruction& in = program.body[size_t(store.a)];
+  const bool subtracts = in.op == ScalarOp::sub;
+  if (in.kind != NestOp::scalar || (in.op != ScalarOp::add && !subtracts) ||
+      in.dtype != program.operands[size_t(store.operand)].dtype ||
+      shares[size_t(in.a)] == shares[size_t(in.b)])
+    return {};
+  if (shares[size_t(in.a)]) return LastSum{in.a, in.b, false, subtracts};
+  return LastSum{in.b, in.a, subtracts, false};
 }
 
 bool is_added(ScalarOp op, int operand) {

@@ -6,7 +6,9 @@
 // operations stand between the sum and memory: the shares of all blocks, and what they make of
 // them, add up to the whole. A step backward is linear in its gradients, so it can be divided
 // unless the gradient of the matrix needs a sum over the axis. Where a share meets a whole number
-// in a sum, the first block adds that and the others do not.
+// in a sum, the first block adds that and the others do not. If that is the last thing that is done
+// before memory, the whole number is a share of its own, which is added last, as in the user's sum:
+// added to the first share, it would be rounded with every other.
 #pragma once
 
 #include <optional>
@@ -22,6 +24,8 @@ struct Division {
   std::vector<bool> is_share, starts_as_share;
   /// By value: the blocks must not store it where they load it, since none waits for the others.
   std::vector<bool> is_late;
+  /// By value: it is stored in shares, and what is added to them last is whole (last_sum()).
+  std::vector<bool> ends_whole;
   /// By nest and operand: what it loads is a share.
   std::vector<std::vector<bool>> operands;
 
@@ -39,6 +43,16 @@ std::optional<Division> divided(const Plan& plan, const RowLoop& loop, bool rows
 /// shares would not add up to the whole. `sums_axis`: its sums go over the divided axis.
 std::optional<std::vector<bool>> shares_in(const NestProgram& program,
                                            const std::vector<bool>& operands, bool sums_axis);
+/// An addition or a subtraction of a share and what is whole, by instructions.
+struct LastSum {
+  int share = 0, whole = 0;
+  bool subtracts_share = false, subtracts_whole = false;
+};
+/// That which makes what an instruction stores, if one does; given for each instruction whether it
+/// makes a share.
+std::optional<LastSum> last_sum(const NestProgram& program, const std::vector<bool>& shares,
+                                const NestInstruction& store);
+
 /// Whether an operand of such an instruction is added to shares: the first block alone adds it, if
 /// it is whole.
 bool is_added(ScalarOp op, int operand);

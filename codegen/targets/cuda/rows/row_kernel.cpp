@@ -184,6 +184,9 @@ class RowKernelText {
         name = turned;
       }
       body.bind(i, name, operand.spread);
+      const auto v = size_t(operand.value);
+      if (!memory_.share_name(v).empty())
+        body.bind_apart(i, memory_.share_name(v), memory_.whole_name(v));
     }
     body.write(text);
     text.close();

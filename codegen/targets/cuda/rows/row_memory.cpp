@@ -32,6 +32,7 @@ constexpr std::string_view kOwnNames[] = {"steps",
                                           "first_column",
                                           "from",
                                           "to",
+                                          "whole_to",
                                           "other",
                                           "blockIdx",
                                           "threadIdx"};
@@ -71,6 +72,9 @@ RowMemory::RowMemory(const LoopNests& nests, const RowLoop& loop, const RowThrea
     names_.push_back({unique_.make(nests.plan->buffers[size_t(buffer)].name)});
     for (int n = 1; n <= ahead(v); ++n)
       names_[v].push_back(unique_.make(fmt::format("{}_in_{}", names_[v][0], n)));
+    apart_.emplace_back();
+    if (!threads.division.is_share.empty() && threads.division.ends_whole[v])
+      apart_[v] = {unique_.make(names_[v][0] + "_share"), unique_.make(names_[v][0] + "_whole")};
   }
 }
 
@@ -131,9 +135,19 @@ void RowMemory::declare_shares(TextWriter& text, size_t v, const Shares& shares,
   parameters.add_number(offset, shares.offset / size_of(shares.dtype));
   parameters.add_number(rows, loop_.loop_rows);
   const bool stays = loop_.values[v].place.is_of_last();
-  text.line("{} {} = {} + {} + (part * {}{} + row) * {};", type, pointer.here, base, offset,
-            stays ? "" : "steps * ", rows, shares.elements);
+  const auto point = [&](const std::string& here, const std::string& share) {
+    text.line("{} {} = {} + {} + ({} * {}{} + row) * {};", type, here, base, offset, share,
+              stays ? "" : "steps * ", rows, shares.elements);
+  };
+  point(pointer.here, "part");
   pointer.step = stays ? std::string() : fmt::format("({} * {})", rows, shares.elements);
+  if (share_name(v).empty()) return;
+  const Spread spread = loop_.values[v].spread;
+  for (const std::string& each : {share_name(v), whole_name(v)})
+    text.line("{} {}{};", register_type_text(shares.dtype), each, rows_.extents(spread));
+  wholes_[v] = pointer;
+  wholes_[v].here = unique_.make(own + "_whole_at");
+  point(wholes_[v].here, std::to_string(shares.count - 1));
 }
 
 /// The pointer `ahead` iterations after the first one, or after the current one: "q_at +
@@ -228,11 +242,18 @@ void RowMemory::store_share(TextWriter& text, size_t v, After after) const {
   text.open("if ({})", RowText::is_first(value.spread));
   text.line("{}* to = {};", register_type_text(value.place.dtype),
             pointer_in(shares_.at(v), after));
+  const bool ends_whole = !share_name(v).empty();
+  if (ends_whole)
+    text.line("{}* whole_to = {};", register_type_text(value.place.dtype),
+              pointer_in(wholes_.at(v), after));
   const int scopes = rows_.open(text, value.spread);
-  const std::string own = RowText::element(name(v), value.spread);
+  const std::string index = rows_.index(int64_t(by_row), int64_t(by_column));
+  const std::string own = RowText::element(ends_whole ? share_name(v) : name(v), value.spread);
   const bool is_whole = !threads_.division.is_share[v];
-  text.line("to[{}] = {};", rows_.index(int64_t(by_row), int64_t(by_column)),
-            is_whole ? RowText::of_first_part(own, value.place.dtype) : own);
+  text.line("to[{}] = {};", index, is_whole ? RowText::of_first_part(own, value.place.dtype) : own);
+  if (ends_whole)
+    text.line("if (part == 0) whole_to[{}] = {};", index,
+              RowText::element(whole_name(v), value.spread));
   RowText::close(text, scopes);
   text.close();
 }

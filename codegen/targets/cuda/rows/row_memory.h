@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "codegen/targets/cuda/rows/row_text.h"
@@ -33,6 +34,10 @@ class RowMemory {
 
   /// The variable of a value, or that of what is loaded for it `ahead` steps before.
   const std::string& name(size_t v, int ahead = 0) const { return names_[v][size_t(ahead)]; }
+  /// The variables of a share without what is whole, and of that; empty unless the value's shares
+  /// end whole (row_division.h).
+  const std::string& share_name(size_t v) const { return apart_[v].first; }
+  const std::string& whole_name(size_t v) const { return apart_[v].second; }
   /// How many steps ahead it is loaded; 0: in the step, or before all of them.
   int ahead(size_t v) const;
 
@@ -66,7 +71,9 @@ class RowMemory {
   int matrices_ahead_, vectors_ahead_;
   std::vector<std::vector<std::string>> names_;  ///< by value: its own, and those of steps ahead
   std::map<size_t, Pointer> pointers_;           ///< by value
-  std::map<size_t, Pointer> shares_;             ///< by value, of what a part stores
+  std::vector<std::pair<std::string, std::string>> apart_;  ///< by value
+  std::map<size_t, Pointer> shares_;                        ///< by value, of what a part stores
+  std::map<size_t, Pointer> wholes_;  ///< the same, of what the first part stores as whole
 };
 
 }  // namespace graphc::core::cuda

@@ -22,8 +22,8 @@ bool is_stored_in_shares(const RowLoop& loop, const RowThreads& threads, size_t 
 }
 
 /// The sums of one value's shares.
-void add_sums(TextWriter& text, const RowPlace& place, const Shares& shares, int64_t parts,
-              int number, RowParameters& parameters) {
+void add_sums(TextWriter& text, const RowPlace& place, const Shares& shares, int number,
+              RowParameters& parameters) {
   const std::string at = fmt::format("_{}", number);
   const int64_t size = size_of(place.dtype);
   const std::string_view type = register_type_text(shares.dtype);
@@ -42,8 +42,8 @@ void add_sums(TextWriter& text, const RowPlace& place, const Shares& shares, int
       "(long long)gridDim.x * {0})",
       kSumThreads);
   text.line("{} sum = shares{}[offset{} + at];", type, at, at);
-  text.open("for (int part = 1; part < {}; ++part)", parts);
-  text.line("sum = sum + shares{0}[offset{0} + part * count + at];", at);
+  text.open("for (int share = 1; share < {}; ++share)", shares.count);
+  text.line("sum = sum + shares{0}[offset{0} + share * count + at];", at);
   text.close();
   std::string of_row = "at", element;
   if (shares.elements > 1) {
@@ -74,7 +74,8 @@ Shares shares_of(const LoopNests& nests, const RowLoop& loop, const RowThreads& 
     found.elements = value.spread == Spread::number   ? 1
                      : value.spread == Spread::by_row ? loop.rows
                                                       : loop.columns;
-    end = found.offset + threads.parts() * found.of_part(loop) * size_of(found.dtype);
+    found.count = threads.parts() + int64_t(threads.division.ends_whole[i]);
+    end = found.end(loop);
   }
   return found;
 }
@@ -83,8 +84,7 @@ int64_t bytes_of_shares(const LoopNests& nests, const RowLoop& loop, const RowTh
   int64_t bytes = 0;
   for (size_t v = 0; v < loop.values.size(); ++v) {
     if (!is_stored_in_shares(loop, threads, v)) continue;
-    const Shares shares = shares_of(nests, loop, threads, v);
-    bytes = shares.offset + threads.parts() * shares.of_part(loop) * size_of(shares.dtype);
+    bytes = shares_of(nests, loop, threads, v).end(loop);
   }
   return bytes;
 }
@@ -102,7 +102,7 @@ std::optional<SumOfShares> sum_of_shares(const LoopNests& nests, const RowLoop& 
     const Shares shares = shares_of(nests, loop, threads, v);
     RowPlace place = loop.values[v].place;
     place.place.base.offset += (nests.loop->steps - 1) % 2 * place.place.slot;
-    add_sums(text, place, shares, threads.parts(), number++, parameters);
+    add_sums(text, place, shares, number++, parameters);
     most = std::max(most, shares.of_part(loop));
   }
   if (number == 0) return std::nullopt;

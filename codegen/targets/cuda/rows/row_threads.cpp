@@ -152,11 +152,14 @@ int64_t RowThreads::most_registers() const {
 
 int64_t RowThreads::registers(const RowLoop& loop, int matrices_ahead, int vectors_ahead) const {
   int64_t registers = kRegistersOfPlace;
-  for (const RowValue& value : loop.values) {
+  for (size_t v = 0; v < loop.values.size(); ++v) {
+    const RowValue& value = loop.values[v];
     if (value.origin != Origin::made || value.is_stored) registers += kRegistersOfAddress;
     const int ahead = value.spread == Spread::matrix ? matrices_ahead : vectors_ahead;
     const int64_t words = (size_of(value.place.dtype) + 3) / 4;
     registers += elements(value.spread) * words * (value.origin == Origin::memory ? 1 + ahead : 1);
+    if (!division.is_share.empty() && division.ends_whole[v])
+      registers += kRegistersOfAddress + 2 * elements(value.spread) * words;
   }
   return registers;
 }
