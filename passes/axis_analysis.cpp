@@ -328,6 +328,7 @@ class AxisAnalysis {
       if (node.is(ops::concat)) check_concat(node);
     }
     if (!has_products_) check_rows();
+    check_common_rows();
     for (size_t k = 0; k < scan_.next().size(); ++k) {
       const Value carry = scan_.body_carries()[k], next = scan_.next()[k];
       if (groups_.is_matrix(next) || groups_.shape_of(carry) != groups_.shape_of(next))
@@ -348,6 +349,17 @@ class AxisAnalysis {
           !groups_.is_repeated(value) && !groups_.repeats_of(value).empty())
         return refuse(node, "has fewer rows than others");
     }
+  }
+
+  /// Values that have nothing to do with each other have rows of their own. A step of all their
+  /// rows would be their product.
+  void check_common_rows() {
+    const auto has_all = [&](const Node& node) {
+      return is_considered(node) && has_rows(node.result()) &&
+             groups_.repeats_of(node.result()).empty();
+    };
+    if (std::ranges::none_of(body_.nodes(), has_all) && reason_.empty())
+      reason_ = "none of its values has the rows of all";
   }
 
   bool has_rows(Value value) const { return groups_.has_rows_[size_t(value.node->id)]; }

@@ -63,7 +63,7 @@ AxisCuts::AxisCuts(const Scan& scan) : scan_(scan), live_(live_nodes(scan.body()
   number_axes();
   find_matrices();
   each_node([&](const Node& node) { pair(node); });
-  for (size_t k = 0; k < scan.next().size(); ++k)
+  for (size_t k = 0; fault_.empty() && k < scan.next().size(); ++k)
     pair_equal(scan.body_carries()[k], scan.next()[k]);
   divide();
   each_node([&](const Node& node) {
@@ -93,8 +93,12 @@ void AxisCuts::number_axes() {
   for (const Node& node : scan_.body().nodes()) {
     first_axis_.push_back(axes);
     axes += size_t(node.types[0].shape.rank());
-    if (live_[size_t(node.id)] && node.types[0].shape.elements() == 0)
-      refuse(node, "has no elements");
+    if (!live_[size_t(node.id)]) continue;
+    if (node.types[0].shape.elements() == 0) refuse(node, "has no elements");
+    // Of every node the axes of the first result stand for those of all.
+    for (const Type& type : node.types) {
+      if (type.shape != node.types[0].shape) refuse(node, "has results of several shapes");
+    }
   }
   parent_.resize(axes);
   std::iota(parent_.begin(), parent_.end(), size_t{0});
@@ -226,13 +230,20 @@ void AxisCuts::cut(const Node& node, Value value, int axis, int64_t distance) {
 }
 
 void AxisCuts::divide() {
+  // Forwards and backwards in turn: a cut goes through a chain of reshapes in one of them.
+  std::vector<const Node*> movers;
+  each_node([&](const Node& node) {
+    if (node.is(ops::reshape) || !pieces_of(node).empty()) movers.push_back(&node);
+  });
   do {
     changed_ = false;
-    each_node([&](const Node& node) {
-      if (node.is(ops::reshape)) divide_reshape(node);
-      for (const AxisPiece& piece : pieces_of(node)) divide_piece(node, piece);
-    });
-  } while (changed_ && fault_.empty());
+    for (const Node* node : movers) {
+      if (!fault_.empty()) return;
+      if (node->is(ops::reshape)) divide_reshape(*node);
+      for (const AxisPiece& piece : pieces_of(*node)) divide_piece(*node, piece);
+    }
+    std::ranges::reverse(movers);
+  } while (changed_);
 }
 
 /// The distances at which axes and their parts begin, in a value's elements.

@@ -128,7 +128,9 @@ class PartAnalysis {
       } else if (distance * each.extent <= extent) {
         join(each.group, part[part.size() - 1 - i].group);
       } else {
+        // Some of it: an axis of the whole, and one of the piece.
         keep_packed({each});
+        if (i < part.size()) keep_packed({part[part.size() - 1 - i]});
       }
       distance *= each.extent;
     }

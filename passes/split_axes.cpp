@@ -54,7 +54,9 @@ GraphPtr divided_loop(const Node& node, Remarks& remarks) {
   if (parts && !parts->divides()) return nullptr;
   GraphPtr loop;
   if (parts) {
-    loop = split_loop(scan, *parts);
+    // Without the elements that the step does not read.
+    Remarks none;
+    loop = passes::simplify.run(split_loop(scan, *parts), {}, none);
     why_not = fault_of(loop);
   }
   if (why_not.empty()) {

@@ -305,18 +305,18 @@ class SplitLoop {
     return in_extents(x, shape_of(wanted.part));
   }
 
-  /// Where elements are unpacked along the axis, the operand that is the element; else all of them
-  /// along it.
+  /// Where the outermost part is unpacked, the operand that has the element: no operand has more
+  /// than one along it. Else all of them along that part.
   Value concatenation(const Node& node) {
     const Value result = node.result();
     const int axis = cut_axis(node);
-    int64_t start = 0;
-    for (const AxisPart& part : parts_.of_axis(result, axis))
+    std::vector<AxisPart> parts = parts_.of_axis(result, axis);
+    std::erase_if(parts, [](const AxisPart& part) { return part.extent == 1; });
+    const bool is_apart = !parts.empty() && parts[0].group >= 0;
+    int64_t start = 0, end = 0;
+    for (const AxisPart& part : parts)
       start = start * part.extent + (part.group >= 0 ? at_[size_t(part.group)] : 0);
-    const bool is_apart = std::ranges::any_of(parts_.of_axis(result, axis),
-                                              [](const AxisPart& part) { return part.group >= 0; });
     Values operands;
-    int64_t end = 0;
     for (const Value operand : node.operands) {
       end += operand.shape()[axis];
       if (is_apart && start < end) return in_extents(known(operand), shape_of(result));

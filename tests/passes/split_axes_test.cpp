@@ -3,13 +3,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <random>
 
+#include "ir/evaluate.h"
 #include "ir/op.h"
 #include "ir/text.h"
 #include "passes/pipeline.h"
 #include "passes/region.h"
 #include "tests/testing/counts.h"
 #include "tests/testing/random_divided_cell.h"
+#include "tests/testing/random_rearrangements.h"
 #include "tests/testing/samples.h"
 
 namespace graphc::core {
@@ -40,6 +43,51 @@ TEST(SplitAxes, LeavesNothingToRearrangeInDivisibleSteps) {
   EXPECT_GT(moved, int(seeds) / 3);
   EXPECT_GT(kept, 0);
   testing::count("cells with divided axes", moved);
+}
+
+std::vector<Literal> random_inputs(const Graph& graph, unsigned seed) {
+  std::mt19937 random(seed);
+  std::vector<Literal> inputs;
+  for (const Value input : graph.inputs()) {
+    Literal literal(Type{DType::f64, input.shape()});
+    for (double& x : literal.mutable_data<double>())
+      x = std::uniform_real_distribution<double>(-1, 1)(random);
+    inputs.push_back(std::move(literal));
+  }
+  return inputs;
+}
+
+/// Sums of the same numbers may come in another order.
+void expect_close(const std::vector<Literal>& found, const std::vector<Literal>& wanted) {
+  ASSERT_EQ(found.size(), wanted.size());
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    ASSERT_EQ(found[i].shape(), wanted[i].shape());
+    for (int64_t k = 0; k < wanted[i].elements(); ++k)
+      ASSERT_NEAR(found[i].element(k), wanted[i].element(k), 1e-12) << i << " " << k;
+  }
+}
+
+TEST(SplitAxes, ChangesNoNumber) {
+  const unsigned seeds = testing::whole_samples() ? 20000 : 3000;
+  int divided = 0;
+  for (unsigned seed = 0; seed < seeds && !HasFailure(); ++seed) {
+    const GraphPtr graph = testing::random_rearrangements(seed);
+    const std::vector<Literal> inputs = random_inputs(*graph, seed);
+    const auto results = [&](const GraphPtr& of) {
+      return evaluate(*of, inputs, {}, Precision::f64).results;
+    };
+    const std::vector<Literal> wanted = results(graph);
+    for (const char* passes : {"split-axes", "simplify,split-axes,align-axes,simplify"}) {
+      const PipelineResult after = run_pipeline(graph, parse_pipeline(passes));
+      divided += int(std::ranges::count_if(after.remarks.all(), [](const Remark& remark) {
+        return remark.text.starts_with("divides");
+      }));
+      SCOPED_TRACE(fmt::format("seed {}\n{}{}", seed, print(*graph), print(*after.graph)));
+      expect_close(results(after.graph), wanted);
+    }
+  }
+  EXPECT_GT(divided, int(seeds) / 20);
+  testing::count("rearranging loops with divided axes", divided);
 }
 
 }  // namespace

@@ -31,11 +31,14 @@ class RandomDividedCell {
     gates_ = chance(8) ? 9 : draw(1, 4);
     multiplies_all_ = chance(6);
     has_product_ = !chance(4);
+    takes_some_ = chance(8);
+    joins_stream_ = chance(5);
     reverse_ = chance(4);
   }
 
   bool is_divisible() const {
-    return has_product_ && units_ > 1 && gates_ <= 8 && (heads_ == 1 || !multiplies_all_);
+    return has_product_ && !takes_some_ && !joins_stream_ && units_ > 1 && gates_ <= 8 &&
+           (heads_ == 1 || !multiplies_all_);
   }
 
   CellLoop loop() {
@@ -108,7 +111,7 @@ class RandomDividedCell {
     };
     form_ = Form(draw(0, 2));
     const Layout given = any_layout(), common = any_layout();
-    const Value x = input(shape_of(given).insert(0, batch_), "k");
+    const Value x = stream_of(*body, shape_of(given).insert(0, batch_));
     Value number, mask;
     if (chance(3)) number = input({batch_, heads_}, "g");
     if (form_ != Form::rows && chance(3)) mask = body->input({DType::boolean, {batch_}}, "mask");
@@ -134,6 +137,7 @@ class RandomDividedCell {
     if (chance(2)) next = of_each_head(next);
     if (number) next = as_state(as_heads(next) * reshape(sigmoid(number), {batch_, heads_, 1}));
     if (has_memory) next = next + c * 0.3;
+    if (takes_some_) next = next + of_some_elements(h);
     if (mask) {
       Ints extents(size_t(next.shape().rank()), 1);
       extents[0] = batch_;
@@ -149,6 +153,26 @@ class RandomDividedCell {
     results.push_back(pair && chance(2) ? pair : chance(2) ? as_heads(next) : next);
     body->set_results(results);
     return freeze(std::move(body));
+  }
+
+  /// A stream, possibly joined of two that are not alike.
+  Value stream_of(Graph& body, const Shape& shape) {
+    const int64_t all = shape[1], first = joins_stream_ && all > 2 ? draw(1, int(all) - 1) : all;
+    const auto part = [&](int64_t extent, const char* name) {
+      return body.input({DType::f32, shape.with(1, extent)}, name);
+    };
+    const Value x = part(first, "k");
+    return first == all ? x : concat({x, part(all - first, "l")}, 1);
+  }
+
+  /// A number of a row, of single elements of a piece of its columns.
+  Value of_some_elements(Value h) {
+    const int last = h.shape().rank() - 1;
+    const auto most = int(std::min<int64_t>(h.shape()[last] - 1, 8));
+    if (most < 2) return h * 0.1;
+    const int count = draw(2, most);
+    const Values elements = split(slice(h, last, 0, count), count, last);
+    return elements[0] * elements.back() * 0.1;
   }
 
   /// h times one matrix a head, or one for all.
@@ -210,7 +234,8 @@ class RandomDividedCell {
   std::mt19937 random_;
   int64_t steps_ = 0, batch_ = 0, heads_ = 0, units_ = 0, gates_ = 0;
   size_t streams_ = 0, carries_ = 0;
-  bool multiplies_all_ = false, has_product_ = false, reverse_ = false;
+  bool multiplies_all_ = false, has_product_ = false, takes_some_ = false, joins_stream_ = false,
+       reverse_ = false;
   Form form_ = Form::vectors;
 };
 

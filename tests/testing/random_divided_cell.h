@@ -12,12 +12,14 @@ namespace graphc::core::testing {
 /// head or one for all heads, and a parameter, each with gates, heads and units in an order of its
 /// own, side by side or as axes; they are brought into one order and taken apart by slices or by a
 /// split. A step may divide by a norm or take a softmax of each head, and may have a mask. Some
-/// cells also multiply what has all heads side by side, so that it cannot be divided. It is the
+/// cells also multiply what has all heads side by side, or take single elements of it, so that it
+/// cannot be divided. It is the
 /// training_graph() of a loop (random_cell.h), whose inputs random_cell_inputs() draws.
 GraphPtr random_divided_cell(unsigned seed);
 
 /// Whether the step of this cell has an order of axes once they are divided: it has a product, but
-/// none of all heads at once, more than one unit, and at most eight gates.
+/// none of all heads at once, takes no single elements of a state, reads a stream in one piece, and
+/// has more than one unit and at most eight gates.
 bool is_divisible_cell(unsigned seed);
 
 }  // namespace graphc::core::testing
