@@ -218,16 +218,13 @@ class AxisAnalysis {
   /// Where no op says which axis is columns, the last one of a value with most axes.
   void choose_columns() {
     if (std::ranges::find(is_column_, true) != is_column_.end()) return;
-    const Node* most = nullptr;
-    for (const Node& node : body_.nodes()) {
-      if (is_considered(node) &&
-          (most == nullptr || node.types[0].shape.rank() > most->types[0].shape.rank()))
-        most = &node;
-    }
-    if (most == nullptr) return;
-    int axis = most->types[0].shape.rank() - 1;
-    while (axis > 0 && !is_long(most->result(), axis)) --axis;
-    if (axis >= 0) mark_column(most->result(), axis);
+    const auto rank = [&](const Node& node) {
+      return is_considered(node) ? node.types[0].shape.rank() : 0;
+    };
+    const Node& most = *std::ranges::max_element(body_.nodes(), {}, rank);
+    int axis = rank(most) - 1;
+    while (axis > 0 && !is_long(most.result(), axis)) --axis;
+    if (axis >= 0) mark_column(most.result(), axis);
   }
 
   void find_rows() {
@@ -354,12 +351,11 @@ class AxisAnalysis {
   /// Values that have nothing to do with each other have rows of their own. A step of all their
   /// rows would be their product.
   void check_common_rows() {
-    const auto has_all = [&](const Node& node) {
+    const bool any = std::ranges::any_of(body_.nodes(), [&](const Node& node) {
       return is_considered(node) && has_rows(node.result()) &&
              groups_.repeats_of(node.result()).empty();
-    };
-    if (std::ranges::none_of(body_.nodes(), has_all) && reason_.empty())
-      reason_ = "none of its values has the rows of all";
+    });
+    if (!any && reason_.empty()) reason_ = "none of its values has the rows of all";
   }
 
   bool has_rows(Value value) const { return groups_.has_rows_[size_t(value.node->id)]; }
