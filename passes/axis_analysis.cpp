@@ -7,6 +7,7 @@
 #include "ir/build.h"
 #include "ir/op.h"
 #include "ir/rewrite.h"
+#include "passes/axis_cuts.h"
 #include "passes/axis_groups.h"
 #include "passes/kernels/row_model.h"
 #include "passes/repeated_numbers.h"
@@ -167,9 +168,7 @@ class AxisAnalysis {
   }
 
   void pair_cut(const Node& node) {
-    const int rank = node.types[0].shape.rank();
-    int axis = int(node.attributes.get_int("axis", 0));
-    if (axis < 0) axis += rank;
+    const int axis = cut_axis(node);
     for (const Value operand : node.operands) {
       if (!is_long(operand, axis)) return refuse(node, "cuts or joins single elements");
       pair_equal(operand, node.result());
@@ -336,8 +335,9 @@ class AxisAnalysis {
     }
   }
 
-  /// A step that carries a matrix, and has no products, reads vectors of fewer rows as they are
-  /// (decision 25).
+  /// A step without products is put in order only if all of its values have the same rows. One that
+  /// carries a matrix reads vectors of fewer rows as they are (decision 25): to repeat them for all
+  /// rows would cost more.
   void check_rows() {
     const std::vector<Varies> varies = variation(scan_);
     for (const Node& node : body_.nodes()) {

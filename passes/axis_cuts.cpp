@@ -22,8 +22,8 @@ bool is_multiplier(const Node& node, size_t operand) {
 
 bool is_long(Value value, int axis) { return value.shape()[axis] != 1; }
 
-/// Whether the op treats each element alike.
-bool is_pointwise(const Node& node) {
+/// Whether the op pairs its operands' axes with its result's as broadcasting does.
+bool pairs_all_axes(const Node& node) {
   return is_elementwise(node.op) || node.is(ops::broadcast_to) || node.is(ops::gelu);
 }
 /// Whether it treats each vector along the last axis alike.
@@ -31,10 +31,7 @@ bool treats_rows(const Node& node) { return node.is(ops::softmax) || node.is(ops
 
 }  // namespace
 
-int cut_axis(const Node& node) {
-  const int axis = int(node.attributes.get_int("axis", 0));
-  return axis < 0 ? axis + node.operands[0].shape().rank() : axis;
-}
+int cut_axis(const Node& node) { return int(node.attributes.get_int("axis", 0)); }
 
 std::vector<AxisPiece> pieces_of(const Node& node) {
   std::vector<AxisPiece> pieces;
@@ -163,7 +160,8 @@ void AxisCuts::find_matrices() {
 void AxisCuts::pair(const Node& node) {
   const Value result = node.result();
   if (node.is(ops::input) || node.is(ops::reshape)) return;
-  if (is_pointwise(node)) {
+  if (node.is(ops::constant) && (result.shape().rank() == 0 || splat_value(result))) return;
+  if (pairs_all_axes(node)) {
     for (const Value operand : node.operands) pair_last(operand, result);
   } else if (node.is(ops::transpose)) {
     const Ints from = node.attributes.get_ints("permutation");
@@ -184,7 +182,7 @@ void AxisCuts::pair(const Node& node) {
     pair_product(node);
   } else if (node.is(ops::iota)) {
     if (counts_along_axis(node)) keep_whole(node, result, int(node.attributes.get_int("axis", 0)));
-  } else if (!node.is(ops::constant) || (result.shape().rank() > 0 && !splat_value(result))) {
+  } else {
     for (const Value operand : node.operands) keep_whole(node, operand);
     keep_whole(node, result);
   }
@@ -276,7 +274,7 @@ void AxisCuts::divide_piece(const Node& node, const AxisPiece& piece) {
   const int axis = cut_axis(node);
   const int64_t start = piece.start, extent = piece.part.shape()[axis];
   const Cuts of_part = cuts_[class_of(piece.part, axis)], of_all = cuts_[class_of(piece.all, axis)];
-  if (extent == 0 || (of_part.empty() && of_all.empty())) return;
+  if (of_part.empty() && of_all.empty()) return;
   for (const int64_t each : of_part) cut(node, piece.all, axis, each);
   if (start % extent == 0 && piece.all.shape()[axis] % extent == 0)
     cut(node, piece.all, axis, extent);

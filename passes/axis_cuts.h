@@ -15,7 +15,7 @@ namespace graphc::core {
 /// elements in [4, 128]. Each divides the next, and the extent.
 using Cuts = std::set<int64_t>;
 
-/// The axis of a slice, split or concatenation.
+/// The axis of a slice, split or concatenation; ops refuse negative ones.
 int cut_axis(const Node& node);
 
 /// Of a value, the elements from `start` on along the axis of a slice, split or concatenation.
@@ -37,19 +37,17 @@ class AxisCuts {
  public:
   explicit AxisCuts(const Scan& scan);
 
-  /// Why the axes cannot be cut; empty if they can. If they cannot, nothing else is to be called.
+  /// Why the axes cannot be cut; empty if they can. If not empty, call no other member.
   const std::string& fault() const { return fault_; }
 
-  /// The number of axes of the first results of all nodes.
-  size_t axes() const { return parent_.size(); }
-  /// The number of an axis: below axes().
+  /// The number of an axis. Of every node the axes of the first result stand for those of all.
   size_t number_of(Value value, int axis) const;
   /// The class of an axis: the number of one of its axes.
   size_t class_of(Value value, int axis) const { return find(number_of(value, axis)); }
   const Cuts& cuts(size_t axis_class) const { return cuts_[axis_class]; }
   /// Whether a node needs the axes of a class as they are.
   bool is_whole(size_t axis_class) const { return whole_[axis_class] != nullptr; }
-  /// Whether the value is captured and multiplied by, [..., k, n], and nothing else.
+  /// Whether the value is a capture whose only use is as the right operand of products.
   bool is_matrix(Value value) const { return matrix_[size_t(value.node->id)]; }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Into which parts the axes of the values of a loop's step must be divided so that no reshape
-// divides or merges axes (split_axes.cpp).
+// Divides the axes of a loop's step into parts, so that each reshape of the step only regroups
+// parts (split_axes.cpp).
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ struct AxisPart {
 /// the gates of [gates, n]. Each element is then a value of its own.
 class AxisParts {
  public:
-  /// The parts of a loop's axes; nothing, and why, if no such parts make all reshapes of its step
-  /// move nothing.
+  /// The parts of a loop's axes. Nothing if no division gives every reshape of its step the same
+  /// parts on both sides; `why_not` then says what prevents it.
   static std::optional<AxisParts> of(const Scan& scan, std::string* why_not);
 
   /// The parts of an axis; one where it is not divided.
@@ -36,8 +36,8 @@ class AxisParts {
   const std::vector<int64_t>& unpacked() const { return unpacked_; }
   /// Whether any axis is divided or unpacked.
   bool divides() const { return divides_; }
-  /// Whether the value is captured and multiplied by, [..., k, n]. Its last two axes stay two:
-  /// their unpacked parts come first in them.
+  /// Whether the value is a capture whose only use is as the right operand of products. Its last
+  /// two axes stay two: their unpacked parts come first in them.
   bool is_matrix(Value value) const { return matrix_[size_t(value.node->id)]; }
 
  private:

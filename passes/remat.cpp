@@ -48,6 +48,7 @@ bool is_quick_to_repeat(const Scan& scan) {
   const Shape rows = matrix_rows(scan);
   if (rows.rank() == 0) return false;
   return std::ranges::none_of(scan.body().nodes(), [&](const Node& node) {
+    // After align-axes a vector may have axes of extent 1.
     const Shape& shape = node.types[0].shape;
     const bool of_matrices = shape.rank() > rows.rank() + 1 && shape[-1] > 1 && shape[-2] > 1;
     return node.is(ops::matmul) || (of_matrices && cost_of_repeating(node) > 0);

@@ -3,7 +3,7 @@
 //
 // A step that holds heads side by side in a vector, [batch, heads * n], makes [batch, heads, n] of
 // it before a product with a matrix of each head, and a vector of it behind. Gates may come as one
-// vector [batch, gates * n], as [batch, gates, n] or as [batch, n, gates]. Such reshapes move
+// vector [batch, gates * n], as [batch, gates, n] or as [batch, n, gates]. Such reshapes copy
 // nothing, but a step that has them has no rows (kernels/row_model.h), and nothing that is divided
 // can be put in order (align_axes.cpp). Here every axis is divided once for the whole step
 // (axis_parts.h), streams, carries and results are reshaped before and behind the loop, and where

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "ir/build.h"
+#include "ir/mutant.h"
 #include "ir/op.h"
 #include "ir/rewrite.h"
 #include "passes/axis_cuts.h"
@@ -50,11 +51,11 @@ class SplitLoop {
     for (const Node& node : scan_.body().nodes()) {
       if (!live_[size_t(node.id)] || node.is(ops::input)) continue;
       const WhereScope scope(node.where);
-      each_element(node.result(), [&] { make(node); });
+      each_copy(node.result(), [&] { make(node); });
     }
     Values results;
     for (const Value result : scan_.body().results())
-      each_element(result, [&] { results.push_back(known(result)); });
+      each_copy(result, [&] { results.push_back(known(result)); });
     body_->set_results(std::move(results));
     made.body = freeze(std::move(body_));
     made.steps = scan_.steps();
@@ -89,7 +90,7 @@ class SplitLoop {
 
   /// Calls `visit` with `at_` at each element of the value's unpacked parts, in C order.
   template <typename Visit>
-  void each_element(Value value, const Visit& visit) {
+  void each_copy(Value value, const Visit& visit) {
     std::vector<AxisPart> parts = parts_.of_value(value);
     std::erase_if(parts, [](const AxisPart& part) { return part.group < 0; });
     int64_t count = 1;
@@ -112,7 +113,7 @@ class SplitLoop {
     const size_t emits = scan_.emits().size();
     for (size_t i = 0; i < scan_.node().names.size(); ++i) {
       const Value inside = i < emits ? scan_.emits()[i] : scan_.next()[i - emits];
-      each_element(inside, [&] { all.push_back(scan_.node().names[i]); });
+      each_copy(inside, [&] { all.push_back(scan_.node().names[i]); });
     }
     return all;
   }
@@ -128,7 +129,7 @@ class SplitLoop {
       shape.push_back(part.group >= 0 ? 1 : part.extent);
     }
     Values elements;
-    each_element(inside, [&] { elements.push_back(in_extents(loop.result(next++), shape)); });
+    each_copy(inside, [&] { elements.push_back(in_extents(loop.result(next++), shape)); });
     // The last axis first: its elements are side by side.
     for (auto axis = unpacked.rbegin(); axis != unpacked.rend(); ++axis) {
       Values fewer;
@@ -140,8 +141,8 @@ class SplitLoop {
   }
 
   void add_input(Value input, Value outside, int steps, Values& list) {
-    if (!live_[size_t(input.node->id)] || parts_.is_matrix(input)) {
-      if (live_[size_t(input.node->id)]) outside = as_matrix(outside, input);
+    if (parts_.is_matrix(input)) {
+      outside = as_matrix(outside, input);
       list.push_back(outside);
       return set(input, body_->input(Type{input.dtype(), outside.shape()}, input.name(),
                                      input.node->where));
@@ -165,7 +166,7 @@ class SplitLoop {
     Ints shape = shape_of(input), stacked = shape;
     if (steps > 0) stacked.insert(stacked.begin(), outside.shape()[0]);
     size_t next = 0;
-    each_element(input, [&] {
+    each_copy(input, [&] {
       list.push_back(in_extents(elements[next++], stacked));
       set(input, body_->input(Type{input.dtype(), Shape(shape)}, input.name(), input.node->where));
     });
@@ -192,7 +193,8 @@ class SplitLoop {
         }
       }
     }
-    if (std::ranges::is_sorted(order)) return in_extents(outside, extents);
+    if (std::ranges::is_sorted(order) || mutated(Mutant::columns_of_elements_as_they_lie))
+      return in_extents(outside, extents);
     return in_extents(transpose(in_extents(outside, divided), order), extents);
   }
 
@@ -221,9 +223,10 @@ class SplitLoop {
     Values operands;
     const bool broadcasts = is_elementwise(node.op) || node.is(ops::broadcast_to);
     for (const Value operand : node.operands)
-      operands.push_back(broadcasts ? beside(operand, node.result()) : known(operand));
+      operands.push_back(broadcasts ? broadcastable(operand, node.result()) : known(operand));
     if (node.is(ops::transpose)) {
-      attributes.set("permutation", permutation(node));
+      attributes.set("permutation",
+                     packed_axes(node.operands[0], node.attributes.get_ints("permutation")));
     } else if (node.is(ops::broadcast_to) || node.is(ops::iota) || node.is(ops::constant)) {
       if (node.types[0].shape.rank() > 0) attributes.set("shape", shape_of(node.result()));
     }
@@ -236,7 +239,7 @@ class SplitLoop {
 
   /// An operand with the axes that broadcasting needs: of extent 1 for every part that it is the
   /// same along.
-  Value beside(Value operand, Value result) const {
+  Value broadcastable(Value operand, Value result) const {
     const int rank = operand.shape().rank(), more = result.shape().rank() - rank;
     Ints extents;
     for (int axis = 0; axis < rank; ++axis) {
@@ -255,27 +258,23 @@ class SplitLoop {
     return first;
   }
 
-  Ints permutation(const Node& node) const {
-    Ints order;
-    for (const int64_t axis : node.attributes.get_ints("permutation")) {
-      const int64_t first = first_part(node.operands[0], int(axis));
-      const size_t parts = packed(parts_.of_axis(node.operands[0], int(axis))).size();
-      for (size_t i = 0; i < parts; ++i) order.push_back(first + int64_t(i));
+  /// The axes that these axes of a value have become.
+  Ints packed_axes(Value value, const Ints& axes) const {
+    Ints all;
+    for (const int64_t axis : axes) {
+      const int64_t first = first_part(value, int(axis));
+      const size_t parts = packed(parts_.of_axis(value, int(axis))).size();
+      for (size_t i = 0; i < parts; ++i) all.push_back(first + int64_t(i));
     }
-    return order;
+    return all;
   }
 
   Value reduction(const Node& node) const {
-    Ints axes;
-    for (const int64_t axis : node.attributes.get_ints("axes")) {
-      const int64_t first = first_part(node.operands[0], int(axis));
-      const size_t parts = packed(parts_.of_axis(node.operands[0], int(axis))).size();
-      for (size_t i = 0; i < parts; ++i) axes.push_back(first + int64_t(i));
-    }
+    const Value from = node.operands[0];
     Attributes attributes = node.attributes;
-    attributes.set("axes", std::move(axes));
-    const Node& made = body_->add(node.op, {known(node.operands[0])}, std::move(attributes), {},
-                                  node.where, node.names);
+    attributes.set("axes", packed_axes(from, node.attributes.get_ints("axes")));
+    const Node& made =
+        body_->add(node.op, {known(from)}, std::move(attributes), {}, node.where, node.names);
     return in_extents(made.result(), shape_of(node.result()));
   }
 
@@ -283,9 +282,9 @@ class SplitLoop {
   /// of which it has some.
   Value piece(const Node& node, const AxisPiece& wanted) {
     const int axis = cut_axis(node);
-    const Value whole = wanted.all;
+    const Value from = wanted.all;
     const int64_t start = wanted.start, extent = wanted.part.shape()[axis];
-    const std::vector<AxisPart> parts = parts_.of_axis(whole, axis);
+    const std::vector<AxisPart> parts = parts_.of_axis(from, axis);
     int64_t distance = 1;
     std::vector<std::pair<int64_t, int64_t>> ranges(parts.size());
     for (size_t i = parts.size(); i-- > 0; distance *= parts[i].extent) {
@@ -294,8 +293,8 @@ class SplitLoop {
       ranges[i] = {first, count};
       if (parts[i].group >= 0 && count == 1) at_[size_t(parts[i].group)] = first;
     }
-    Value x = known(whole);
-    int64_t place = first_part(whole, axis);
+    Value x = known(from);
+    int64_t place = first_part(from, axis);
     for (size_t i = 0; i < parts.size(); ++i) {
       if (parts[i].group >= 0) continue;
       const auto [first, count] = ranges[i];
@@ -314,8 +313,10 @@ class SplitLoop {
     std::erase_if(parts, [](const AxisPart& part) { return part.extent == 1; });
     const bool is_apart = !parts.empty() && parts[0].group >= 0;
     int64_t start = 0, end = 0;
-    for (const AxisPart& part : parts)
-      start = start * part.extent + (part.group >= 0 ? at_[size_t(part.group)] : 0);
+    for (const AxisPart& part : parts) {
+      const bool counts = !mutated(Mutant::pieces_by_outermost_part) || &part == &parts[0];
+      start = start * part.extent + (part.group >= 0 && counts ? at_[size_t(part.group)] : 0);
+    }
     Values operands;
     for (const Value operand : node.operands) {
       end += operand.shape()[axis];
@@ -333,9 +334,9 @@ class SplitLoop {
     const std::vector<AxisPart> columns =
         parts_.of_axis(node.result(), node.types[0].shape.rank() - 1);
     const Value left = known(node.operands[0]), right = known(node.operands[1]);
-    Value& whole = products_[{node.id, left.node->id, left.index}];
-    if (!whole) {
-      whole =
+    Value& all_columns = products_[node.id];
+    if (!all_columns) {
+      all_columns =
           body_->add(node.op, {left, right}, node.attributes, {}, node.where, node.names).result();
     }
     int64_t elements = 1, place = 0;
@@ -344,9 +345,9 @@ class SplitLoop {
       elements *= part.extent;
       place = place * part.extent + at_[size_t(part.group)];
     }
-    if (elements == 1) return in_extents(whole, shape_of(node.result()));
-    const int64_t extent = whole.shape()[-1] / elements;
-    return in_extents(slice(whole, -1, place * extent, (place + 1) * extent),
+    if (elements == 1) return in_extents(all_columns, shape_of(node.result()));
+    const int64_t extent = all_columns.shape()[-1] / elements;
+    return in_extents(slice(all_columns, -1, place * extent, (place + 1) * extent),
                       shape_of(node.result()));
   }
 
@@ -355,7 +356,7 @@ class SplitLoop {
   Ints at_;  ///< by unpacked group
   std::vector<bool> live_;
   std::map<std::tuple<int, int, size_t>, Value> known_;  ///< by node, result and place
-  std::map<std::tuple<int, int, int>, Value> products_;  ///< by node and left operand
+  std::map<int, Value> products_;                        ///< by node, with all of its columns
   std::unique_ptr<Graph> body_ = std::make_unique<Graph>(scan_.body().name());
 };
 

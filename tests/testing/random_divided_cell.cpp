@@ -41,6 +41,10 @@ class RandomDividedCell {
            (heads_ == 1 || !multiplies_all_);
   }
 
+  bool is_whole() const {
+    return has_product_ && multiplies_all_ && heads_ > 1 && units_ > 1 && batch_ > 1;
+  }
+
   CellLoop loop() {
     GraphPtr body = make_body();
     return {body, streams_, carries_, steps_, reverse_};
@@ -245,6 +249,7 @@ GraphPtr random_divided_cell(unsigned seed) {
   return training_graph(RandomDividedCell(seed).loop());
 }
 
-bool is_divisible_cell(unsigned seed) { return RandomDividedCell(seed).is_divisible(); }
+bool is_surely_divisible(unsigned seed) { return RandomDividedCell(seed).is_divisible(); }
+bool is_surely_whole(unsigned seed) { return RandomDividedCell(seed).is_whole(); }
 
 }  // namespace graphc::core::testing

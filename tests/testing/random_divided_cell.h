@@ -17,9 +17,12 @@ namespace graphc::core::testing {
 /// training_graph() of a loop (random_cell.h), whose inputs random_cell_inputs() draws.
 GraphPtr random_divided_cell(unsigned seed);
 
-/// Whether the step of this cell has an order of axes once they are divided: it has a product, but
-/// none of all heads at once, takes no single elements of a state, reads a stream in one piece, and
-/// has more than one unit and at most eight gates.
-bool is_divisible_cell(unsigned seed);
+/// Whether the step of this cell surely has an order of axes once they are divided: it has a
+/// product, but none of several heads at once, takes no single elements of a state, reads a stream
+/// in one piece, and has more than one unit and at most eight gates. Other cells may be divided
+/// too.
+bool is_surely_divisible(unsigned seed);
+/// Whether it surely has none: one product has a matrix a head, another one all heads at once.
+bool is_surely_whole(unsigned seed);
 
 }  // namespace graphc::core::testing

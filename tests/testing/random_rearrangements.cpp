@@ -108,6 +108,7 @@ class Rearranging {
         return rejoined(x);
       case 6: {
         const int axis = any_axis(x);
+        if (chance(2)) return of_split(x, axis);
         const int64_t extent = x.shape()[axis], start = draw(0, int(extent) - 1);
         return slice(x, axis, start, draw(int(start) + 1, int(extent)));
       }
@@ -118,7 +119,9 @@ class Rearranging {
         return x - sum(x, Ints{axis}, true) * 0.125;
       }
       case 9:
-        return chance(2) ? apply1(ops::softmax, {x}) : sum(x, Ints{any_axis(x)});
+        return chance(3)   ? apply1(ops::softmax, {x})
+               : chance(2) ? mean(x, Ints{any_axis(x)}, chance(2))
+                           : sum(x, Ints{any_axis(x)});
       case 10:
         return x.shape().rank() > 1 && x.shape()[-1] > 1 ? product(x) : tanh(x);
       default:
@@ -164,12 +167,24 @@ class Rearranging {
     return reshape(joined, joined.shape().with(axis, blocks).insert(axis + 1, block));
   }
 
+  /// Of the results of a split, one, or what is made of two.
+  Value of_split(Value x, int axis) {
+    const int64_t extent = x.shape()[axis];
+    const int64_t parts = extent % 3 == 0 ? 3 : extent % 2 == 0 ? 2 : extent;
+    const Values all = split(x, int(parts), axis);
+    return chance(3) ? all[0] : all.front() * 0.5 + sigmoid(all.back());
+  }
+
   /// With another value of its shape, or with one element of an axis.
   Value beside(Value x) {
     for (const Value y : pool_) {
       if (y.shape() == x.shape() && !(y == x) && chance(2)) return x * 0.5 + tanh(y);
     }
     const int axis = any_axis(x);
+    if (chance(3)) {
+      const Value numbers = iota(*body_, x.shape(), axis, DType::f32);
+      return select(greater(numbers, 0.5), x, numbers * 0.125);
+    }
     const int64_t at = draw(0, int(x.shape()[axis]) - 1);
     return x + slice(x, axis, at, at + 1) * 0.5;
   }
