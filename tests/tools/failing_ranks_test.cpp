@@ -122,13 +122,14 @@ TEST_F(FailingRanksCpu, ThatAreKilledEndTheOthers) {
 }
 
 TEST_F(FailingRanksCpu, ThatAreSlowAreNamed) {
-  // It has a fifth of the time, in parts shorter than a step: so it is the other that waits.
+  // It has a twentieth of the time, in parts shorter than a step: so it is the other that waits. On
+  // a busy machine the parts are longer, and it still has less than a third.
   const Ran ran = bash(
       "ranks 2 graphc train char-lm hidden=192 steps=24 batch=12 vocabulary=20 --data numbers "
       "--threads 1 --epochs 100000 --log log.jsonl &\n"
       "until [ -s log.jsonl ]; do sleep 0.02; done\n"
       "slow=$(rank_of 1)\n"
-      "for i in $(seq 100); do kill -STOP $slow; sleep 0.02; kill -CONT $slow; sleep 0.005; done\n"
+      "for i in $(seq 40); do kill -STOP $slow; sleep 0.1; kill -CONT $slow; sleep 0.005; done\n"
       "epochs=$(grep -c waited_s log.jsonl)\n"
       "until [ $(grep -c waited_s log.jsonl) -gt $((epochs + 1)) ]; do sleep 0.1; done\n"
       "kill -TERM $slow; wait $!");
