@@ -123,6 +123,24 @@ TEST_F(RowsOfMatrices, AreDividedAmongBlocksWhereNoStepNeedsASumOverTheAxis) {
   }
 }
 
+/// A decayed sum of outer products that emits what `use` makes of %r, the sum of each row of the
+/// matrix times a vector of that many columns, and of `more`.
+GraphPtr with_row_sum(int columns, std::string_view more, std::string_view use) {
+  return parse_graph(fmt::format(
+      R"(graph @g(%x: f32[4,3,5], %y: f32[4,3,{0}], %s0: f32[3,5,{0}]) {{
+       %o, %e = scan %x.t in %x, %y.t in %y carry %s = %s0 {{
+         %k = reshape %x.t {{shape = [3,5,1]}}
+         %v = reshape %y.t {{shape = [3,1,{0}]}}
+         %r = sum(mul(%s, %v)) {{axes = [2]}}
+         {1}
+         next %s = add(mul(%s, 0.5), mul(%k, %v))
+         emit {2}
+       }}
+       return %o, %e
+     }})",
+      columns, more, use));
+}
+
 TEST_F(RowsOfMatrices, AreWholeWhereAStepNeedsMoreThanSharesOfSums) {
   // What is done with the sum over the columns, and whether blocks may have shares of it.
   for (const auto& [use, may_be_shared] :
@@ -139,18 +157,7 @@ TEST_F(RowsOfMatrices, AreWholeWhereAStepNeedsMoreThanSharesOfSums) {
                                                  {"div(%x.t, add(mul(%r, %r), 1.))", false},
                                                  {"maximum(%r, 0.)", false}}) {
     SCOPED_TRACE(use);
-    const GraphPtr graph = parse_graph(fmt::format(
-        R"(graph @g(%x: f32[4,3,5], %y: f32[4,3,32], %s0: f32[3,5,32]) {{
-         %o, %e = scan %x.t in %x, %y.t in %y carry %s = %s0 {{
-           %k = reshape %x.t {{shape = [3,5,1]}}
-           %v = reshape %y.t {{shape = [3,1,32]}}
-           %r = sum(mul(%s, %v)) {{axes = [2]}}
-           next %s = add(mul(%s, 0.5), mul(%k, %v))
-           emit {}
-         }}
-         return %o, %e
-       }})",
-        use));
+    const GraphPtr graph = with_row_sum(32, "", use);
     const std::vector<cuda::Launch> loops = loops_of(graph);
     ASSERT_EQ(loops.size(), 1u);
     EXPECT_EQ(loops[0].placement->placement, Placement::rows);
@@ -162,22 +169,11 @@ TEST_F(RowsOfMatrices, AreWholeWhereAStepNeedsMoreThanSharesOfSums) {
 /// What is whole is added to small shares last, and rounds their sum once.
 TEST_F(RowsOfMatrices, AddWholeNumbersToSumsOfSharesOnce) {
   for (const char* use :
-       {"add(%r, %w)", "add(%w, %r)", "sub(%r, %w)", "sub(%w, %r)", "add(mul(%r, %x.t), %w)",
-        "sub(%w, mul(%r, %x.t))", "add(%r, mul(%w, %x.t))", "sub(mul(%w, %x.t), %r)"}) {
+       {"add(%q, %w)", "add(%w, %q)", "sub(%q, %w)", "sub(%w, %q)", "add(mul(%q, %x.t), %w)",
+        "sub(%w, mul(%q, %x.t))", "add(%q, mul(%w, %x.t))", "sub(mul(%w, %x.t), %q)"}) {
     SCOPED_TRACE(use);
-    const GraphPtr graph = parse_graph(fmt::format(
-        R"(graph @g(%x: f32[4,3,5], %y: f32[4,3,64], %s0: f32[3,5,64]) {{
-         %o, %e = scan %x.t in %x, %y.t in %y carry %s = %s0 {{
-           %k = reshape %x.t {{shape = [3,5,1]}}
-           %v = reshape %y.t {{shape = [3,1,64]}}
-           %r = mul(sum(mul(%s, %v)) {{axes = [2]}}, 0.001)
-           %w = add(mul(%x.t, 0.1), 1.)
-           next %s = add(mul(%s, 0.5), mul(%k, %v))
-           emit {}
-         }}
-         return %o, %e
-       }})",
-        use));
+    const GraphPtr graph =
+        with_row_sum(64, "%w = add(mul(%x.t, 0.1), 1.) %q = mul(%r, 0.001)", use);
     const std::vector<cuda::Launch> loops = loops_of(graph);
     ASSERT_EQ(loops.size(), 1u);
     EXPECT_GT(loops[0].placement->column_groups, 2) << loops[0].note;
