@@ -12,8 +12,8 @@
 //
 // Only if the step would have no rearrangement left, and, where it has no products, only if all of
 // its values have the same rows: one that carries a matrix reads vectors of fewer rows as they are
-// (decision 25). A step with composites that rearrange in their bodies
-// (argmax, one_hot) is left as it is, until `expand` has replaced them.
+// (decision 25). A step with composites that rearrange in their bodies (argmax, one_hot) is left as
+// it is, until `expand` has replaced them.
 #include <algorithm>
 #include <memory>
 #include <utility>
