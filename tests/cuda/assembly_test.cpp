@@ -256,6 +256,27 @@ std::vector<unsigned> converted(const std::string& instruction, const std::vecto
   return out.read();
 }
 
+TEST(EmulatorAssembly, AReciprocalIsOffByLessThanAUnit) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  const std::vector<float> of{1, 2, 3, 1.5f, 0x1.fffffep0f, -7, infinity, 0, 0x1p127f, 0x1p-140f};
+  const Module module(kernel_text(
+      "const float* in, float* out",
+      "float y = 0.0f;\nasm(\"rcp.approx.ftz.f32 %0, %1;\" : \"=f\"(y) : \"f\"(in[threadIdx.x]));\n"
+      "out[threadIdx.x] = y;"));
+  DeviceMemory memory;
+  Array<float> in(memory, "in", of);
+  Array<float> out(memory, "out", of.size());
+  run_kernel(module, launch_of(1, unsigned(of.size())), memory, in.data(), out.data());
+  const std::vector<float> found = out.read();
+  for (size_t i = 0; i < 6; ++i) {
+    EXPECT_LE(std::abs(double(found[i])), std::abs(1 / double(of[i])));
+    EXPECT_GT(std::abs(double(std::nextafter(found[i], 2 * found[i]))), std::abs(1 / double(of[i])))
+        << "rounded to zero";
+  }
+  EXPECT_THAT(std::vector(found.begin() + 6, found.end()),
+              ::testing::ElementsAre(0, infinity, 0, infinity));  // denormals are zeros
+}
+
 TEST(EmulatorAssembly, ConversionsRoundAsTheyAreSpecified) {
   const float infinity = std::numeric_limits<float>::infinity();
   std::vector<unsigned> tf32 =

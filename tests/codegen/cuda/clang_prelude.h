@@ -56,6 +56,9 @@ BUILTIN long long __shfl_down_sync(unsigned mask, long long x, int lanes) {
 BUILTIN double __shfl_down_sync(unsigned mask, double x, int lanes) {
   return __longlong_as_double(__shfl_down_sync(mask, __builtin_bit_cast(long long, x), lanes));
 }
+BUILTIN int min(int x, int y) { return x < y ? x : y; }
+BUILTIN int max(int x, int y) { return x < y ? y : x; }
+BUILTIN long long min(long long x, long long y) { return x < y ? x : y; }
 BUILTIN bool isinf(float x) { return __builtin_isinf(x); }
 BUILTIN bool isinf(double x) { return __builtin_isinf(x); }
 #define OF_ONE(NAME)                        \

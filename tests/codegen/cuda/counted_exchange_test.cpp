@@ -197,7 +197,7 @@ TEST_F(CountedExchange, ADamagedExchangeIsFound) {
       {R"(if \(iteration \+ 1 < steps\))", "if (true)"},
       {R"(\n *copies\[at\] = packed;)", "\n copies[at] = 0u;"},
       {R"(operand \+ \(unsigned\)\(\(row_tile)", "operand + 16u + (unsigned)((row_tile"},
-      {R"(in_group \* 2 \+ 1\))", "in_group * 2)"},
+      {R"(in_group \* 2 \+ 1\)(;\s*numbers))", "in_group * 2)$1"},
       {R"(own % (\d+) \* )", "(own + 1) % $1 * "},
       {R"((\n *\}\n) *__syncthreads\(\);\n)", "$1"},
   };
@@ -299,9 +299,8 @@ TEST_F(CountedExchange, OfHeadsAgreesWithTheEvaluator) {
   }
   const GraphPtr graph = cell_with_heads(3, 5, 18);
   const Damage damages[] = {
-      {R"(matrix_group = blockIdx.x / column_groups / row_groups)", "matrix_group = 0"},
-      {R"(matrix_group = blockIdx.x / column_groups / row_groups)",
-       "matrix_group = blockIdx.x % 3"},
+      {R"(matrix_group = block_group / \(unsigned\)row_groups)", "matrix_group = 0"},
+      {R"(matrix_group = block_group / \(unsigned\)row_groups)", "matrix_group = blockIdx.x % 3"},
       // Matrices, the first left operand, what is loaded a step ahead, and what is stored.
       {R"(_panels_base \+ matrix_group)", "_panels_base + 0"},
       {R"((\n {2}const float\* \w+ = \w+_base \+ )matrix_group)", "$1 0"},

@@ -94,6 +94,8 @@ double error_of_text(const ProductLaunch& of, const std::string& text) {
 
 struct Exchange {
   const char *from, *to;  ///< a std::regex, and what takes the place of its first match
+  bool everywhere =
+      false;  ///< of all matches: of the loop that computes, and of the one that stores
 };
 
 const Exchange kExchanges[] = {
@@ -119,13 +121,11 @@ const Exchange kExchanges[] = {
     {R"(warp_column \+ at_column \* 4)", "warp_column + at_column * 8"},
     {R"(\(left_row\) \* \((\d+) \+ 4\))", "(left_row) * ($1 + 5)"},
     // How operands come into shared memory.
-    {R"(_pair\((ahead_left_0\[[^\]]*\]), (ahead_left_0\[[^\]]*\])\))", "_pair($2, $1)"},
+    {R"(_pair\((\(there_0 [^)]*\)), (\(there_1 [^)]*\))\))", "_pair($2, $1)"},
     {R"(word / 4 \* 8)", "word / 4 * 4"},
     {R"(word % 4)", "word % 8"},
-    {R"(from\[4 \* a_k\])", "from[3 * a_k]"},
-    // Of the last piece, behind the first one's.
-    {R"((loaded_term < \w+\) \{[^]*?there_0 = term) < )", "$1 <= "},
-    {R"(from = &from\[(\d+) \* a_row\])", "from = &from[($1 + 1) * a_row]"},
+    {R"(min\(\(term \+ 4\))", "min((term + 3)"},
+    {R"(<= last_line \? (\d+) \*)", "<= last_line ? ($1 + 1) *"},
     {R"(left_0\[\(at \* (\d+))", "left_0[(at * ($1 + 1)"},
     // What goes into which register.
     {R"(left_fragment\[at_row / 2\]\[1\] = )", "left_fragment[at_row / 2][2] = "},
@@ -144,12 +144,11 @@ const Exchange kExchanges[] = {
     {R"(at_column < (\d+); at_column \+= 2)", "at_column < $1 - 2; at_column += 2"},
     {R"(at_term < there; at_term \+= (8|16))", "at_term < there - $1; at_term += $1"},
     // Whose sums are whose.
-    {R"(first_row \+ warp_row \+ at_row \* 8)", "first_row + warp_row + at_row * 4"},
-    {R"(first_row \+ warp_row \+ at_row \* 8 \+ group)",
-     "first_row + warp_row + at_row * 8 + in_group"},
-    {R"(at_column / 2 \* 8 \+ in_group \* 2)", "at_column / 2 * 8 + in_group"},
-    {R"(at_column / 2 \* 8 \+ in_group)", "at_column * 8 + in_group"},
-    {R"(in_group \* 2 \+ at_column % 2)", "in_group * 2 + 1 - at_column % 2"},
+    {R"(renewed\(warp_row \+ at_row \* 8)", "renewed(warp_row + at_row * 4"},
+    {R"(renewed\(warp_row \+ at_row \* 8 \+ group)", "renewed(warp_row + at_row * 8 + in_group"},
+    {R"(at_column / 2 \* 8 \+ in_group \* 2)", "at_column / 2 * 8 + in_group", true},
+    {R"(at_column / 2 \* 8 \+ in_group)", "at_column * 8 + in_group", true},
+    {R"(in_group \* 2 \+ at_column % 2)", "in_group * 2 + 1 - at_column % 2", true},
     // Splitting a number.
     {R"(bits & 0xffffe000u)", "bits"},
     {R"(left_low\[at_row / 2\]\[0\] = tf32_bits\(([^-]*) - )",
@@ -170,9 +169,11 @@ TEST(CudaFragments, WhateverIsExchangedIsSeen) {
     const double allowed = 16 * unit_roundoff(precision) + kProductTerms * 0x1p-23;
     EXPECT_LT(error_of_text(launch, text), allowed) << name_of(precision) << "\n" << text;
     for (size_t i = 0; i < std::size(kExchanges); ++i) {
-      const auto& [from, to] = kExchanges[i];
+      const auto& [from, to, everywhere] = kExchanges[i];
       const std::string mutant =
-          std::regex_replace(text, std::regex(from), to, std::regex_constants::format_first_only);
+          std::regex_replace(text, std::regex(from), to,
+                             everywhere ? std::regex_constants::format_default
+                                        : std::regex_constants::format_first_only);
       if (mutant == text) continue;
       EXPECT_GT(error_of_text(launch, mutant), allowed) << name_of(precision) << ": " << to;
       ++seen[i];

@@ -110,6 +110,40 @@ TEST_F(OnDevice, ComesBetweenTheWorkOfTheCallersStream) {
   EXPECT_EQ(floats(results[0], callers), wanted[0].to_vector()) << "results are the caller's";
 }
 
+/// Each operand is all of an allocation: a thread without a row, a column or a term must not read
+/// what is behind it. The parts of a product are side by side.
+TEST_F(OnDevice, ReadsNothingBehindTheOperandsOfProducts) {
+  const auto device = Device::open();
+  const Stream callers(device);
+  const auto on_device = [&](const Type& type) {
+    return copy_to_device(Literal::filled(type, 1), device->ordinal());
+  };
+  for (const Precision precision : {Precision::f32, Precision::tf32, Precision::bf16}) {
+    for (const auto& [m, k, n] : {std::array<int64_t, 3>{1, 1, 1}, {17, 65, 9}, {65, 17, 33}}) {
+      for (const int parts : {1, 3}) {
+        const bool transposed = parts == 1;
+        const Type a{DType::f32, transposed ? Shape{k, m} : Shape{m, k}};
+        const Type b{DType::f32, transposed ? Shape{n, k} : Shape{k, n * parts}};
+        const std::string text = fmt::format(
+            "graph @p(%a: f32[{}], %b: f32[{}]) {{\n"
+            "  %p = matmul(%a, %b) {{transpose_a = {}, transpose_b = {}}}\n{}}}",
+            fmt::join(a.shape, ","), fmt::join(b.shape, ","), transposed, transposed,
+            parts == 1 ? "  return %p\n"
+                       : "  %q, %r, %s = split(%p) {axis = 1, parts = 3}\n"
+                         "  return add(%q, add(%r, %s))\n");
+        CompileReport report;
+        CompileOptions options;
+        options.precision = precision;
+        const auto product = compile(parse_graph(text), targets::cuda, options, report);
+        const auto results = results_of(*product);
+        product->run_on_device(std::vector<AnyTensor>{on_device(a), on_device(b)}, {}, results,
+                               handle(callers));
+        EXPECT_EQ(floats(results[0], callers), std::vector<float>(size_t(m * n), float(k * parts)));
+      }
+    }
+  }
+}
+
 TEST_F(OnDevice, RunsOneAfterTheOtherInOneStream) {
   const auto moves = compiled(kMovesOnDevice);
   const auto device = Device::open();

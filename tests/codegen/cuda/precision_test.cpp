@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products on tensor cores, in every precision there is, through the mock driver.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
 
 #include "codegen/lower/lower.h"
 #include "codegen/target.h"
@@ -37,6 +41,33 @@ std::vector<PrecisionCase> cases_of_cuda() {
 
 INSTANTIATE_TEST_SUITE_P(OfCuda, PrecisionTrial, ::testing::ValuesIn(cases_of_cuda()),
                          name_of_case);
+
+/// Precisions whose products have the factors as they are, or rounded.
+class WholeFactors : public PrecisionTrial {};
+
+std::vector<PrecisionCase> cases_of_whole_factors() {
+  std::vector<PrecisionCase> cases = cases_of_cuda();
+  std::erase_if(cases, [](const PrecisionCase& of) { return of.precision == Precision::tf32x3; });
+  return cases;
+}
+INSTANTIATE_TEST_SUITE_P(OfCuda, WholeFactors, ::testing::ValuesIn(cases_of_whole_factors()),
+                         name_of_case);
+
+/// Threads that have a term beyond the end load the last one: it must not become 0 * infinity.
+TEST_P(WholeFactors, ThatAreInfiniteInTheLastTermMakeInfiniteSums) {
+  for (const int64_t terms : {1, 20, 33, 300}) {
+    const GraphPtr graph = parse_graph(fmt::format(
+        "graph @p(%a: f32[9,{0}], %b: f32[{0},7]) {{\n  return matmul(%a, %b)\n}}", terms));
+    for (const bool of_right : {false, true}) {
+      Literals inputs{Literal(Type{DType::f32, Shape{9, terms}}),
+                      Literal(Type{DType::f32, Shape{terms, 7}})};
+      for (Literal& input : inputs) std::ranges::fill(input.mutable_data<float>(), 1.0f);
+      inputs[of_right].mutable_data<float>()[size_t(of_right ? (terms - 1) * 7 : terms - 1)] =
+          std::numeric_limits<float>::infinity();
+      EXPECT_EQ(run(graph, inputs), evaluate(*graph, inputs).results) << terms << of_right;
+    }
+  }
+}
 
 std::string text_of(const std::string& graph, Precision precision,
                     std::string_view architecture = "sm_80") {

@@ -18,12 +18,11 @@ const std::vector<EqualPlace> kEqual = {
     {"blocks side by side", "at = (long long)blockIdx", "one block has all elements of some sums"},
     {"one thread's work by all", ") owned[", "all threads have the same to store"},
     {"thread of another axis", ") owned[", "all threads have the same to store"},
-    {"guard of one more", "_block + (term", "panels end in zeros"},
+    {"zeros begin late", "terms_there",
+     "the left operand has zeros there, and nothing is infinite"},
     {"thread of another axis", "distinct[places[0]] = ", "all threads have the same to store"},
-    {"guard of what is resident removed", "column_there",
-     "sums of columns of others are not stored"},
-    {"guard of one more", "column_there", "sums of columns of others are not stored"},
-    {"guard of one more", "rows_there", "both are the same number there"},
+    {"guard of one more", "const bool there_", "the right operand has zeros there in turn"},
+    {"sum not begun", "unsigned same = 0u", "the instruction below writes it"},
     // A launch of its own, which waits for nothing, has written it there for the gradients.
     {"no first place", " h_1_2 = iteration == 0", "its history begins with the initial value"},
     {"no first place", " c_1 = iteration == 0", "its history begins with the initial value"},
@@ -106,6 +105,12 @@ TileLoops tile_loops(const std::vector<Line>& lines, size_t at, const Launched& 
     return false;
   });
   return loops;
+}
+
+/// Whether a defect lets elements beyond the edge be computed that are not stored.
+bool is_of_what_is_not_stored(const TextMutant& mutant, const std::vector<Line>& lines, size_t at) {
+  return mutant.rule->name.ends_with("guard of one more") &&
+         mutant.now.starts_with("const bool there = ") && lines[at + 1].statement != "if (there) {";
 }
 
 /// Whether the rows of threads are no more than the columns that the least block owns.
@@ -302,8 +307,10 @@ std::string_view why_equal(const TextMutant& mutant, const Launched& launched) {
   const bool of_next_stage = block_around(lines, at, [](const Line& line) {
                                return line.statement.starts_with("if (loaded_term < ");
                              }) != nullptr;
-  if (of_next_stage && tile_loops(lines, at, launched).one_stage)
+  const TileLoops loops = tile_loops(lines, at, launched);
+  if (of_next_stage && loops.terms > 0 && loops.one_stage)
     return "there is no stage behind the first";
+  if (is_of_what_is_not_stored(mutant, lines, at)) return "it is not stored";
   const std::string_view of_gpu = why_equal_of_gpus(mutant, lines, at, launched);
   if (!of_gpu.empty()) return of_gpu;
   if (is_placed(mutant)) {

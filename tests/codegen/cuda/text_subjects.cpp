@@ -20,7 +20,7 @@ const std::vector<Subject> kSubjects = {
      R"(graph @g(%x: f32[K,M], %w: f32[N,K]) {
        return matmul(transpose(%x) {permutation = [1,0]}, transpose(%w) {permutation = [1,0]})
      })",
-     {"M=65 K=17 N=65", "M=33 K=257 N=33"}},
+     {"M=65 K=17 N=65", "M=67 K=257 N=33"}},
     {"elements",
      R"(graph @g(%x: f32[19,C], %r: f32[19,1], %c: f32[C], %t: f32[C,19]) {
        %u = add(mul(%x, %r), transpose(%t) {permutation = [1,0]})

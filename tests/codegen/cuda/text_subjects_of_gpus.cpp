@@ -25,7 +25,7 @@ constexpr double kSplit = 1e-5;
 Subject product(const char* name, const char* graph, Precision precision, Numbers numbers) {
   return {.name = name,
           .graph = graph,
-          .sizes = {"M=65 K=17 N=65", "M=33 K=257 N=33", "M=33 K=17 N=67"},
+          .sizes = {"M=65 K=17 N=65", "M=67 K=257 N=33", "M=33 K=17 N=67"},
           .precision = precision,
           .numbers = numbers,
           .tolerance = numbers == Numbers::whole ? kExact : kSplit};

@@ -7,6 +7,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cctype>
+#include <iterator>
+#include <regex>
+#include <set>
 
 #include "codegen/compile.h"
 #include "codegen/lower/lower.h"
@@ -14,10 +18,13 @@
 #include "codegen/targets/cuda/machine.h"
 #include "codegen/targets/cuda/text/scalar_text.h"
 #include "ir/text.h"
+#include "models/registry.h"
+#include "tests/codegen/cuda/kernel_texts.h"
 
 namespace graphc::core::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -49,6 +56,122 @@ TEST(CudaText, NamesAreNoMacrosAndNoVariablesOfTheText) {
   for (const char* taken : {"next_row", "next_column", "NULL", "CUDART_VERSION", "cudaStreamLegacy",
                             "blocks_x_of_0", "threadIdx", "expf"})
     EXPECT_EQ(names.make(taken), std::string("value_") + taken);
+}
+
+/// The names that a text's declarations have: "int a = f(x, y), b;" has a and b.
+void add_declared(const std::string& text, std::set<std::string>& names) {
+  static const std::regex declaration(
+      "(?:unsigned short|long long|int|float|unsigned|bool)\\*? "
+      R"((\w+(?:\[[^\];]*\])*(?: = |;|, )[^;]*;?))");
+  const auto body = text.begin() + std::ptrdiff_t(text.find("__global__"));
+  for (auto at = std::sregex_iterator(body, text.end(), declaration); at != std::sregex_iterator();
+       ++at) {
+    int depth = 0;
+    std::string name;
+    bool in_name = true;
+    for (const char c : (*at)[1].str()) {
+      depth += int(c == '(' || c == '[' || c == '{') - int(c == ')' || c == ']' || c == '}');
+      if (depth < 0) break;  // the head of a function
+      if (depth == 0 && (c == ',' || c == ';')) {
+        names.insert(name);
+        name.clear();
+        in_name = true;
+      } else if (in_name && (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_')) {
+        name += c;
+      } else {
+        in_name = in_name && name.empty();
+      }
+    }
+  }
+}
+
+/// Variables that texts declare themselves: those of a graph whatever its values are called, but
+/// for what nodes without a name and instructions are called, which is made beside the values'
+/// names.
+std::set<std::string> own_variables(const GraphPtr& graph, Precision precision,
+                                    std::optional<cuda::Placement> placement) {
+  const GraphPtr other =
+      parse_graph(std::regex_replace(print(*graph), std::regex(R"(%"?([A-Za-z_]))"), "%zz$1"));
+  std::set<std::string> of[2];
+  for (const GraphPtr& each : {graph, other}) {
+    KernelTexts texts;
+    add_kernels(each, "sm_90a", "fused", texts, precision, placement);
+    for (const auto& [text, name] : texts) add_declared(text, of[each == other]);
+  }
+  std::set<std::string> own;
+  std::ranges::set_intersection(of[0], of[1], std::inserter(own, own.end()));
+  std::erase_if(own, [](const std::string& name) {
+    static const std::regex computed(
+        "(?:this_|value_|all_)*(?:number|constant|product|count|add|sub|mul|div|neg|exp|tanh|"
+        "sigmoid|"
+        "sqrt|rsqrt|select|less|minimum|cast|sum|mean|concat)(?:_(?:\\d+|rsqrt|sum|row|part|k))*");
+    return name != "sum" && std::regex_match(name, computed);
+  });
+  return own;
+}
+
+/// A value of that name would be hidden by the variable: a pointer that begins at itself. Kernels
+/// of rows with matrices have a list of their own.
+TEST(CudaText, NoValueHasTheNameOfAVariable) {
+  const auto expect_taken = [](const char* model, const std::vector<std::string>& parameters,
+                               const std::vector<Precision>& precisions,
+                               const std::vector<cuda::Placement>& placements) {
+    const auto program = make_program(model, parameters);
+    const GraphPtr graph = program->model().trace("train", program->extents("train")).graph;
+    for (const cuda::Placement placement : placements) {
+      for (const Precision precision : precisions) {
+        for (const std::string& name : own_variables(graph, precision, placement))
+          EXPECT_NE(cuda::Names().make(name), name) << model;
+      }
+    }
+  };
+  const std::vector all{cuda::Placement::streamed, cuda::Placement::grid, cuda::Placement::cluster};
+  expect_taken("lstm-layer", {"hidden=64", "steps=3", "batch=20"},
+               {Precision::f32, Precision::bf16, Precision::tf32x3}, all);
+  expect_taken("lstm-layer", {"cell=layer-norm-lstm", "hidden=40", "steps=3", "batch=5"},
+               {Precision::bf16}, all);
+  expect_taken("lstm-layer", {"hidden=1024", "steps=3", "batch=16"}, {Precision::bf16},
+               {cuda::Placement::grid});
+}
+
+/// A GPU waits for a number where it is first used: for a conversion, or for zeros in its place,
+/// beside the load, each load would be waited for before the next.
+TEST(CudaText, NothingWaitsForALoadBeforeTheNextOne) {
+  const auto program = make_program("lstm-layer", {"hidden=64", "steps=3", "batch=20"});
+  const GraphPtr graph = program->model().trace("train", program->extents("train")).graph;
+  static const std::regex load(
+      R"(\n *(?:value_ahead_\w+|ahead_\w+|numbers|held_\w+)(?:\[[^\]]*\])+ = ([^;]*);)");
+  static const std::regex as_it_is(R"(\w+\[.*\]|load_bf16_pair\(.*\)|there \? .*|product\w*)");
+  int loads = 0;
+  for (const auto placement : {cuda::Placement::grid, cuda::Placement::cluster}) {
+    for (const Precision precision : {Precision::f32, Precision::bf16, Precision::tf32x3}) {
+      KernelTexts texts;
+      add_kernels(graph, "sm_90a", "fused", texts, precision, placement);
+      for (const auto& [text, name] : texts) {
+        for (auto at = std::sregex_iterator(text.begin(), text.end(), load);
+             at != std::sregex_iterator(); ++at, ++loads)
+          EXPECT_TRUE(std::regex_match((*at)[1].str(), as_it_is)) << name << (*at)[0];
+      }
+    }
+  }
+  EXPECT_GT(loads, 100);
+}
+
+/// Offsets within a piece are of 31 bits, unless a stride is too long for them.
+TEST(CudaText, OffsetsOfLongStridesHave64Bits) {
+  const auto text_of = [](const char* left, const char* right) {
+    std::string all;
+    const cuda::Launches launches = launches_of(
+        fmt::format("graph @p(%a: f32[{}], %b: f32[{}]) {{ return matmul(%a, %b) }}", left, right));
+    for (const cuda::KernelText& kernel : launches.kernels) all += kernel.text;
+    return all;
+  };
+  const std::string near = text_of("3,60", "60,4");
+  EXPECT_THAT(near, AllOf(HasSubstr("const int next"), HasSubstr("* (int)a_row")));
+  EXPECT_THAT(near, HasSubstr("* (int)b_k"));
+  EXPECT_THAT(text_of("3,600000", "600000,4"),
+              AllOf(HasSubstr("const long long next"), Not(HasSubstr("(int)a_row"))));
+  EXPECT_THAT(text_of("3,4", "4,600000"), AllOf(HasSubstr("b_k"), Not(HasSubstr("(int)b_k"))));
 }
 
 TEST(CudaText, NamesInCommentsStayThere) {

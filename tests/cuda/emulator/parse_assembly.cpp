@@ -141,7 +141,8 @@ std::string fault_of(const PtxInstruction& ptx, const std::vector<int>& order,
 StatementPtr Parser::assembly() {
   StatementPtr result = make(StatementKind::assembly);
   want("asm");
-  want("volatile");
+  const Position volatile_at = peek().position;
+  const bool is_volatile = take_if("volatile");
   want("(");
   const Position at = peek().position;
   const std::string written = assembly_text();
@@ -152,6 +153,8 @@ StatementPtr Parser::assembly() {
   result->ptx = ptx_named(name);
   if (result->ptx == nullptr)
     fail(at, fmt::format("found the instruction '{}', wanted one of {}", name, ptx_names()));
+  if (!is_volatile && !result->ptx->is_function)
+    fail(volatile_at, fmt::format("found '(', wanted 'volatile' for {}", name));
   std::vector<std::string> constraints;
   for (const bool is_written : {true, false}) {
     want(":");

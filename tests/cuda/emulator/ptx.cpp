@@ -100,10 +100,34 @@ void store_word(Warp& warp, const Instruction& i, uint32_t lanes) {
   });
 }
 
+void move_word(Warp& warp, const Instruction& i, uint32_t lanes) {
+  const uint32_t* from = warp.slot<uint32_t>(i.b);
+  uint32_t* result = warp.slot<uint32_t>(i.result);
+  each_lane_in_order(lanes, [&](uint32_t lane) { result[lane] = from[lane]; });
+}
+
+/// Off by less than a unit in the last place, which is what PTX promises: rounded to zero.
+void approximate_reciprocal(Warp& warp, const Instruction& i, uint32_t lanes) {
+  const float* of = warp.slot<float>(i.b);
+  float* result = warp.slot<float>(i.result);
+  each_lane_in_order(lanes, [&](uint32_t lane) {
+    const double exact = 1.0 / (std::isnormal(of[lane]) || !std::isfinite(of[lane])
+                                    ? double(of[lane])
+                                    : std::copysign(0.0, double(of[lane])));
+    float rounded = float(exact);
+    if (std::isfinite(rounded) && std::abs(double(rounded)) > std::abs(exact))
+      rounded = std::nextafter(rounded, 0.0f);
+    result[lane] =
+        std::isnormal(rounded) || !std::isfinite(rounded) ? rounded : std::copysign(0.0f, rounded);
+  });
+}
+
 void no_operation(Warp&, const Instruction&, uint32_t) {}
 
 constexpr PtxGroup of_product[] = {{'f', 4, true}, {'r', 4, true}, {'r', 2, true}, {'f', 4, true}};
 constexpr PtxGroup of_conversion[] = {{'r'}, {'f'}};
+constexpr PtxGroup of_move[] = {{'r'}, {'r'}};
+constexpr PtxGroup of_reciprocal[] = {{'f'}, {'f'}};
 constexpr PtxGroup of_pair[] = {{'r'}, {'f'}, {'f'}};
 constexpr PtxGroup of_mapping[] = {{'l'}, {'l'}, {'r'}};
 
@@ -122,6 +146,9 @@ constexpr PtxInstruction table[] = {
     {"cvt.rna.tf32.f32", of_conversion, to_tf32},
     {"cvt.rn.bf16x2.f32", of_pair, to_pair<bf16_of>},
     {"cvt.rn.f16x2.f32", of_pair, to_pair<f16_of>},
+    {"mov.u32", of_move, move_word},
+    {"rcp.approx.ftz.f32", of_reciprocal, approximate_reciprocal, Control::plain, false,
+     PtxInstruction::Result::first, true},
     {"mapa.u64", of_mapping, map_shared_rank},
     {"ld.global.v2.f32", of_global_pair_load, load_pair, Control::plain, true},
     {"ld.global.u32", of_global_word_load, load_word, Control::plain, true},

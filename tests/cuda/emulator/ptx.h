@@ -34,6 +34,7 @@ struct PtxInstruction {
                 ///< selects 1 or 0 by it
   };
   Result result = Result::first;
+  bool is_function = false;  ///< of its operands alone: need not be volatile
 
   bool writes() const { return result == Result::first || result == Result::predicate; }
   size_t results() const { return groups.empty() || !writes() ? 0 : size_t(groups[0].count); }

@@ -11,15 +11,6 @@
 namespace graphc::core::cuda::internal {
 namespace {
 
-std::string held_name(const HeldStore& store) {
-  return fmt::format("held_{}_{}", store.nest, store.store);
-}
-/// Registers of a store, or of the load itself.
-std::string held_name(const HeldValues& held, const HeldLoad& load) {
-  return load.from >= 0 ? held_name(held.stores[size_t(load.from)])
-                        : fmt::format("held_{}_{}", load.nest, load.load);
-}
-
 class CountedNestText {
  public:
   CountedNestText(const CountedLoop& loop, size_t nest, const NestProgram& program,
@@ -38,7 +29,9 @@ class CountedNestText {
         products_(loop, nest, program, body_, text_) {
     body_.pair(loop.pairs[nest]);
     for (const HeldLoad& load : loop.held.loads) {
-      if (load.nest == nest) body_.hold_load(load.load, held_name(loop.held, load));
+      if (load.nest != nest) continue;
+      const std::string name = held_name(loop.held, load);
+      load.from < 0 ? body_.hold_load_ahead(load.load, name) : body_.hold_load(load.load, name);
     }
     for (const HeldStore& store : loop.held.stores) {
       if (store.nest == nest) body_.hold_store(store.store, held_name(store), store.in_memory);
@@ -198,9 +191,12 @@ class CountedNestText {
     if (has_idle) text_.close();
   }
 
-  void open_row() {
+  void define_row() {
     text_.line("const {0} row = ({0})row_begin + row_tile * {1} + at_row * 8 + group;",
                loop_.index_type, loop_.tile_rows());
+  }
+  void open_row() {
+    define_row();
     text_.open("if (row < row_end)");
   }
   void open_elements() {
@@ -233,24 +229,34 @@ class CountedNestText {
   void open_columns() {
     text_.line("#pragma unroll");
     text_.open("for (int at_column = 0; at_column < {}; ++at_column)", columns_);
+    define_column();
+    text_.open("if (column < column_end)");
+  }
+  void define_column() {
     text_.line("const {} column = first_column + at_column / 2 * {} + at_column % 2;",
                loop_.index_type, kUnits);
-    text_.open("if (column < column_end)");
   }
   void close_elements() {
     for (int i = 0; i < 4; ++i) text_.close();
   }
 
   void write_body() {
+    text_.line(
+        "// Of all elements, whether they are there or not: a branch for each would let a lane");
+    text_.line("// compute one after the other.");
     text_.line("#pragma unroll");
     text_.open("for (int at_row = 0; at_row < {}; ++at_row)", rows_);
-    open_row();
-    const std::string when = "first_column < column_end";
+    define_row();
+    const std::string when = "row < row_end && first_column < column_end";
     body_.write(text_, Level::once, when);
     body_.write(text_, Level::row, when);
-    open_columns();
-    body_.write(text_, Level::element);
-    close_elements();
+    text_.line("#pragma unroll");
+    text_.open("for (int at_column = 0; at_column < {}; ++at_column)", columns_);
+    define_column();
+    text_.line("const bool there = row < row_end && column < column_end;");
+    body_.write(text_, Level::element, "there");
+    text_.close();
+    text_.close();
   }
 
   /// Sends the strips of this nest's stores to all blocks.
@@ -369,22 +375,6 @@ std::string counted_nest_text(const CountedLoop& loop, size_t nest, const NestPr
                               const std::vector<Parameter>& parameters, const std::string& places,
                               std::string& postponed) {
   return CountedNestText(loop, nest, program, parameters, places).write(postponed);
-}
-
-void write_held_registers(TextWriter& text, const CountedLoop& loop) {
-  const auto declare = [&](const std::string& name, const CountedNest& nest) {
-    text.line("float {}[{}][{}] = {{}};", name, loop.rows_of_lane, 2 * nest.tiles_of_warp);
-  };
-  for (const HeldStore& store : loop.held.stores) declare(held_name(store), loop.nests[store.nest]);
-  for (const HeldLoad& load : loop.held.loads) {
-    if (load.from < 0) declare(held_name(loop.held, load), loop.nests[load.nest]);
-  }
-}
-
-bool has_beginning(const CountedLoop& loop, size_t nest) {
-  return std::ranges::any_of(loop.held.loads, [&](const HeldLoad& load) {
-    return load.nest == nest && load.before_first;
-  });
 }
 
 std::string counted_nest_beginning(const CountedLoop& loop, size_t nest, const NestProgram& program,

@@ -45,8 +45,11 @@ std::string counted_nest_text(const CountedLoop& loop, size_t nest, const NestPr
                               const std::vector<Parameter>& parameters, const std::string& places,
                               std::string& postponed);
 
+/// The registers that hold the values of a store; those of a load, or of the store it loads from.
+std::string held_name(const HeldStore& store);
+std::string held_name(const HeldValues& held, const HeldLoad& load);
 /// Declares the registers for what lanes keep between nests and steps.
-void write_held_registers(TextWriter& text, const CountedLoop& loop);
+void write_held_registers(TextWriter& text, const CountedLoop& loop, const LoopNests& nests);
 /// Whether a nest reads values from registers in the first step.
 bool has_beginning(const CountedLoop& loop, size_t nest);
 /// Fills these registers before the first step. In scope are the nest's ranges.

@@ -77,7 +77,7 @@ class LoopText {
     for (const ExchangedOperand& operand : placement_.exchanged) add_exchange(operand);
     if (is_counted()) {
       internal::write_counted_beginning(before_, *placement_.counted);
-      internal::write_held_registers(before_, *placement_.counted);
+      internal::write_held_registers(before_, *placement_.counted, calls_);
     }
     steps.open("for (long long iteration = 0; iteration < steps; ++iteration)");
     steps.line("const long long step = {};", step_text_);
@@ -152,12 +152,13 @@ class LoopText {
     add_number("column_groups", placement_.column_groups);
     if (has_groups()) {
       add_number("row_groups", placement_.row_groups);
-      before_.line("const long long matrix_group = blockIdx.x / column_groups / row_groups;");
-      before_.line("const long long row_group = blockIdx.x / column_groups % row_groups;");
+      before_.line("const unsigned block_group = blockIdx.x / (unsigned)column_groups;");
+      before_.line("const long long matrix_group = block_group / (unsigned)row_groups;");
+      before_.line("const long long row_group = block_group % (unsigned)row_groups;");
     } else {
-      before_.line("const long long row_group = blockIdx.x / column_groups;");
+      before_.line("const long long row_group = blockIdx.x / (unsigned)column_groups;");
     }
-    before_.line("const long long column_group = blockIdx.x % column_groups;");
+    before_.line("const long long column_group = blockIdx.x % (unsigned)column_groups;");
     if (placement_.shared_bytes == 0) return;
     const bool has_staging =
         !is_counted() && placement_.staging * size_of(placement_.dtype) < placement_.shared_bytes;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/targets/cuda/loops/owned_ranges.h"
 
+#include <algorithm>
+#include <limits>
 #include <set>
 #include <utility>
 
@@ -16,7 +18,10 @@ constexpr const char* kBounds[] = {"row_begin", "row_end", "column_begin", "colu
 
 OwnedRanges::OwnedRanges(const LoopNests& nests, const LoopPlacement& placement,
                          AddNumber add_number, TextWriter& before)
-    : placement_(placement), add_number_(std::move(add_number)), before_(before) {
+    : placement_(placement),
+      add_number_(std::move(add_number)),
+      before_(before),
+      is_renewed_(placement.counted == nullptr) {
   for (size_t i = 0; i < nests.nests.size(); ++i) {
     const auto [found, is_new] = ranges_.emplace(key_of(nests, placement_, i), int(ranges_.size()));
     range_of_.push_back(found->second);
@@ -50,6 +55,8 @@ void OwnedRanges::write_shared() {
 
 void OwnedRanges::write(const NestCall& call, const NestShare& share, int range) {
   const int64_t rows = placement_.rows_of_block(call.rows);
+  // A block that owns nothing begins up to a share behind the end.
+  is_renewed_ &= std::max(call.rows, call.unit) <= std::numeric_limits<int32_t>::max() / 2;
   add_number_(fmt::format("rows_of_{}", range), call.rows);
   add_number_(fmt::format("columns_of_{}", range), call.unit);
   if (share.owner == Owner::outer) {
@@ -96,6 +103,11 @@ void OwnedRanges::bring_columns(TextWriter& text, size_t nest) const {
 }
 
 void OwnedRanges::bring(TextWriter& text, int range, std::string_view what) const {
+  if (ranges_.size() <= kMostInRegisters && is_renewed_)
+    return text.line(
+        "const long long {0}_begin = renewed((int){0}_begin_{1}), {0}_end = "
+        "renewed((int){0}_end_{1});",
+        what, range);
   if (ranges_.size() <= kMostInRegisters)
     return text.line("const long long {0}_begin = {0}_begin_{1}, {0}_end = {0}_end_{1};", what,
                      range);

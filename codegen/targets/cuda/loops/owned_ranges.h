@@ -49,6 +49,9 @@ class OwnedRanges {
   TextWriter& before_;
   std::map<Key, int> ranges_;  ///< numbers of the distinct ranges
   std::vector<int> range_of_;  ///< of each nest
+  /// Whether what depends on a nest's range is computed in each step (renewed()): of all nests it
+  /// would take more registers than there are. Not in counted loops, where peers wait for a step.
+  bool is_renewed_;
 };
 
 }  // namespace graphc::core::cuda

@@ -130,8 +130,12 @@ void NestBody::write(TextWriter& text, Level level, const std::string& when) {
       case NestOp::store:
         if (const auto kept = kept_.find(i); kept != kept_.end()) {
           const DType dtype = program_.operands[size_t(in.operand)].dtype;
+          const std::string value =
+              converted(values_[size_t(in.a)], program_.body[size_t(in.a)].dtype, dtype);
           text.line("{}[at_row][at_column] = {};", kept->second,
-                    converted(values_[size_t(in.a)], program_.body[size_t(in.a)].dtype, dtype));
+                    when_.empty()
+                        ? value
+                        : fmt::format("{} ? {} : {}", when_, value, literal_text(dtype, 0)));
         } else {
           write_store(text, in);
         }
@@ -151,7 +155,7 @@ std::vector<size_t> NestBody::loads_of_elements() const {
   for (size_t i = 0; i < program_.body.size(); ++i) {
     const NestInstruction& in = program_.body[i];
     if (levels_[i] == Level::element && in.kind == NestOp::load && !held_.contains(i) &&
-        program_.operands[size_t(in.operand)].kind == OperandKind::load)
+        !given_.contains(i) && program_.operands[size_t(in.operand)].kind == OperandKind::load)
       loads.push_back(i);
   }
   return loads;
@@ -160,29 +164,47 @@ std::vector<size_t> NestBody::loads_of_elements() const {
 void NestBody::declare_ahead(TextWriter& text, int rows, int columns) {
   for (const size_t i : loads_of_elements()) {
     const NestInstruction& in = program_.body[i];
-    ahead_[i] = names_.make("ahead_" + name_of(ParameterKind::base, in.operand));
-    text.line("{} {}[{}][{}];", register_type_text(in.dtype), ahead_[i], rows, columns);
+    ahead_[i] = registers_of(i, names_.make("ahead_" + name_of(ParameterKind::base, in.operand)));
+    text.line("{} = {{}};", ahead_[i].declaration(rows, columns));
   }
 }
 
+LoadedRegisters NestBody::registers_of(size_t load, const std::string& name) const {
+  const DType dtype = program_.operands[size_t(program_.body[load].operand)].dtype;
+  return {name, dtype, pairs_.contains(load) ? Columns::two : Columns::one};
+}
+
 void NestBody::load_ahead(TextWriter& text, Columns columns) const {
-  for (const auto& [i, name] : ahead_) load_into(text, i, name, columns);
+  for (const auto& [i, registers] : ahead_) {
+    if (!given_.contains(i)) load_into(text, i, columns);
+  }
+}
+
+void NestBody::load_into(TextWriter& text, size_t load, Columns columns) const {
+  if (!is_of(load, columns)) return;
+  const NestInstruction& in = program_.body[load];
+  text.line("{};", ahead_.at(load).load(element(in.operand, in.part)));
 }
 
 void NestBody::load_held(TextWriter& text, size_t load, Columns columns) const {
-  load_into(text, load, held_.at(load), columns);
-}
-
-void NestBody::load_into(TextWriter& text, size_t load, const std::string& name,
-                         Columns columns) const {
+  if (ahead_.contains(load)) return load_into(text, load, columns);
   if (!is_of(load, columns)) return;
+  // Registers of a store have its value.
   const NestInstruction& in = program_.body[load];
   const DType dtype = program_.operands[size_t(in.operand)].dtype;
-  if (columns == Columns::two)
-    return text.line("load_{}pair(&{}[at_row][at_column], &{});",
-                     dtype == DType::bf16 ? "bf16_" : "", name, element(in.operand, in.part));
-  text.line("{}[at_row][at_column] = {};", name,
-            converted(loaded_text(dtype, element(in.operand, in.part)), dtype, in.dtype));
+  const std::string from = element(in.operand, in.part);
+  const std::string to = held_.at(load) + "[at_row][at_column";
+  if (columns == Columns::one) {
+    text.line("{}] = {};", to, converted(loaded_text(dtype, from), dtype, in.dtype));
+  } else if (dtype == DType::bf16) {
+    text.open_block();
+    text.line("const unsigned pair = load_bf16_pair(&{});", from);
+    text.line("{}] = bf16_of_pair(pair, 0);", to);
+    text.line("{} + 1] = bf16_of_pair(pair, 1);", to);
+    text.close();
+  } else {
+    text.line("load_pair(&{}], &{});", to, from);
+  }
 }
 
 void NestBody::hold_store(size_t store, std::string name, bool in_memory) {
@@ -221,8 +243,10 @@ void NestBody::store_kept(TextWriter& text, Columns columns) const {
                 rounds ? fmt::format("bf16_pair({})", both) : both);
       continue;
     }
+    const std::string value = name + "[at_row][at_column]";
     text.line("{}{} = {};", guard_of(form), element(in.operand, in.part),
-              stored_text(form.dtype, name + "[at_row][at_column]"));
+              stored_text(form.dtype, value));
+    write_handed_on(text, in, value);
   }
 }
 
@@ -233,7 +257,7 @@ void NestBody::write_load(TextWriter& text, size_t i) {
   if (const auto held = held_.find(i); held != held_.end())
     return define(text, i, "this_" + name, held->second + "[at_row][at_column]");
   if (const auto ahead = ahead_.find(i); ahead != ahead_.end())
-    return define(text, i, "this_" + name, ahead->second + "[at_row][at_column]");
+    return define(text, i, "this_" + name, converted(ahead->second.value(), form.dtype, in.dtype));
   if (form.kind == OperandKind::literal) {
     const std::string number = name_of(ParameterKind::literal, in.operand);
     define(text, i, "constant", converted(loaded_text(form.dtype, number), form.dtype, in.dtype));

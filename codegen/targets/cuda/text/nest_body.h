@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "codegen/nest/levels.h"
+#include "codegen/targets/cuda/text/loaded_text.h"
 #include "codegen/targets/cuda/text/nest_parameters.h"
 #include "codegen/targets/cuda/text/text.h"
 
@@ -28,9 +29,6 @@ struct Reduction {
   std::string identity() const;
   std::string join(const std::string& x, const std::string& y) const;
 };
-
-/// How many columns side by side an access to memory has.
-enum class Columns : uint8_t { one, two };
 
 /// Writes the instructions of a program. In scope are the parameters, `row` and `column`, and
 /// `outer_0`, ... for the outer axes.
@@ -52,12 +50,19 @@ class NestBody {
   std::string name_of(ParameterKind kind, int index, int axis = 0) const;
 
   /// Writes the instructions of a level. Loads are executed only where `when` holds: a thread
-  /// without work must not read memory that another one writes.
+  /// without work must not read memory that another one writes. Elsewhere a kept store has zero.
   void write(TextWriter& text, Level level, const std::string& when = {});
   /// From now on a load of an element is what these registers hold for `at_row` and `at_column`.
-  void hold_load(size_t load, std::string name) { held_[load] = std::move(name); }
+  void hold_load(size_t load, const std::string& name) { held_[load] = name; }
+  /// The same for registers that load_held() fills, those of registers_of().
+  void hold_load_ahead(size_t load, const std::string& name) {
+    ahead_[load] = registers_of(load, name);
+    given_.insert(load);
+  }
   /// Loads it there, if it is one of the accesses of that width.
   void load_held(TextWriter& text, size_t load, Columns columns) const;
+  /// Registers of this name for a load.
+  LoadedRegisters registers_of(size_t load, const std::string& name) const;
   /// From now on these loads and stores of elements have `column` and the column behind it, at
   /// `at_column` and behind that in registers. Memory is aligned for them, and has both.
   void pair(const std::vector<size_t>& accesses) { pairs_ = {accesses.begin(), accesses.end()}; }
@@ -66,7 +71,8 @@ class NestBody {
   void hold_store(size_t store, std::string name, bool in_memory);
   /// Number of loads per element that are not held.
   size_t element_loads() const { return loads_of_elements().size(); }
-  /// From now on the loads of elements are in registers, for `rows` and `columns` of a thread.
+  /// From now on the loads of elements are in registers, for `rows` and `columns` of a thread:
+  /// zeros where nothing is loaded.
   void declare_ahead(TextWriter& text, int rows, int columns);
   /// Loads those of that width, for `at_row` and `at_column`.
   void load_ahead(TextWriter& text, Columns columns = Columns::one) const;
@@ -91,7 +97,7 @@ class NestBody {
   bool is_of(size_t access, Columns columns) const {
     return pairs_.contains(access) == (columns == Columns::two);
   }
-  void load_into(TextWriter& text, size_t load, const std::string& name, Columns columns) const;
+  void load_into(TextWriter& text, size_t load, Columns columns) const;
   std::string element(int operand, int part) const;
   std::string index_of(int operand, int part, bool with_row, bool with_column) const;
   void write_load(TextWriter& text, size_t i);
@@ -110,12 +116,13 @@ class NestBody {
   Names names_;
   std::vector<Reduction> reductions_;
   std::vector<HandedOn> handed_on_;
-  std::vector<std::string> values_;      ///< names of the instructions' values
-  std::map<size_t, std::string> ahead_;  ///< by load: the registers that hold its value
-  std::map<size_t, std::string> held_;   ///< by load: registers of the caller that hold its value
-  std::map<size_t, std::string> kept_;   ///< by store: the same
-  std::set<size_t> not_stored_;          ///< stores that memory does without
-  std::set<size_t> pairs_;               ///< accesses of two columns
+  std::vector<std::string> values_;          ///< names of the instructions' values
+  std::map<size_t, LoadedRegisters> ahead_;  ///< by load: what is loaded before it is used
+  std::set<size_t> given_;                   ///< those of them that are the caller's
+  std::map<size_t, std::string> held_;       ///< by load: registers that hold a store's value
+  std::map<size_t, std::string> kept_;       ///< by store: registers of the caller for its value
+  std::set<size_t> not_stored_;              ///< stores that memory does without
+  std::set<size_t> pairs_;                   ///< accesses of two columns
   std::string when_;
 };
 

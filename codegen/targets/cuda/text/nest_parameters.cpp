@@ -4,12 +4,24 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <limits>
 
 #include "ir/error.h"
 
 namespace graphc::core::cuda {
 namespace {
+
+/// Whether a stride of a product's operands is too long for offsets of 31 bits: within a piece
+/// there are at most 1024 strides. Offsets count elements and these strides bytes, which are more.
+bool has_far_elements(const CallProduct& product) {
+  constexpr int64_t kMostStrides = 1024;
+  const int64_t right = product.in_panels ? 0 : std::abs(product.b_strides.k);
+  return std::max(std::abs(product.a_row), right) >
+         std::numeric_limits<int32_t>::max() / kMostStrides;
+}
 
 /// Lists parameters, according to the axes along which the program moves each operand.
 class Listing {
@@ -171,8 +183,9 @@ std::string NestForm::exchanged_name(size_t product) const {
 
 std::string NestForm::key() const {
   GRAPHC_CHECK(!owned, "nests of a loop whose blocks own rows and columns share no kernels");
-  return fmt::format("{} axes around, panels [{}], tiles of {} x {}, {} terms", outer,
-                     fmt::join(panel_widths, ","), tile_rows, tile_columns, staged_k);
+  return fmt::format("{} axes around, panels [{}], tiles of {} x {}, {} terms{}", outer,
+                     fmt::join(panel_widths, ","), tile_rows, tile_columns, staged_k,
+                     far ? ", far" : "");
 }
 
 NestForm form_of(const NestCall& call) {
@@ -183,8 +196,10 @@ NestForm form_of(const NestCall& call) {
     form.tile_rows = size_class(call.rows);
     form.tile_columns = size_class(call.unit);
   }
-  for (const CallProduct& product : call.products)
+  for (const CallProduct& product : call.products) {
     form.panel_widths.push_back(product.in_panels ? product.panels.width : 0);
+    form.far |= has_far_elements(product);
+  }
   return form;
 }
 

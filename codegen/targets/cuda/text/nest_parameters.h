@@ -32,6 +32,7 @@ struct NestForm {
   /// Whether it is for the kernel of a loop whose blocks own rows and columns (loop_placement.h).
   bool owned = false;
   int staged_k = 0;  ///< terms in shared memory at a time; 0: as many as are useful
+  bool far = false;  ///< whether 31 bits may not count the elements of a piece of a product
   size_t nest = 0;   ///< its number in the loop's kernel, if the blocks own rows and columns
   /// For each product, whether the block's columns of its right operand stay in shared memory
   /// during the whole loop, in the variable resident_name(); otherwise they are read in every step.

@@ -17,6 +17,14 @@ std::string with(int more, std::string_view text) {
   return more == 0 ? std::string(text) : fmt::format("({} + {})", text, more);
 }
 
+/// The text of the lesser of two integers of the same type, or of a 64-bit one and a number.
+std::string lesser(const std::string& x, const std::string& y) {
+  return fmt::format("min({}, {})", x, y);
+}
+std::string lesser(const std::string& x, int y) {
+  return fmt::format("min({}, (long long){})", x, y);
+}
+
 /// Words of a resident matrix that a thread copies at a time.
 constexpr int kResidentAtOnce = 16;
 
@@ -67,7 +75,7 @@ internal::StagingText OperandText::left(int p) const {
   const std::string name = body_.name_of(ParameterKind::left, p);
   const int numbers = product_.terms_of_word(p);
   internal::StagedPiece piece{fmt::format("left_{}", p),
-                              type_of(product.sum),
+                              stored_type_text(product.left),
                               tile_.block_rows(),
                               words_of_piece(p),
                               numbers,
@@ -75,105 +83,152 @@ internal::StagingText OperandText::left(int p) const {
   internal::StagedTexts texts;
   std::vector<std::string> index = body_.outer_terms(ParameterKind::left_outer, p);
   index.push_back("row * " + row_stride);
-  index.push_back("term * " + k);
+  // Nobody uses the sums of rows beyond the end: such a row may be any.
   texts.place = [=, this](TextWriter& text, const std::string& line, const std::string& at) {
-    text.line("const int word = {};", at);
-    text.line("const long long row = first_row + {}, term = loaded_term + {};", line,
-              product_.term_of(p, "word"));
-    text.line("const int rows_there = {0} - row < {1} ? (int)({0} - row) : {1};", loops_.row_end(),
-              piece.lines);
+    declare_term(text, p, at);
+    text.line("const int line = {}, last_line = renewed((int){} - 1);", line,
+              lesser(fmt::format("{} - first_row", loops_.row_end()), piece.lines));
+    text.line("const long long row = first_row + min(line, last_line);");
+    for (int number = 0; number < numbers; ++number)
+      text.line("const {}* from_{} = &{}[{} + {} * {}];", stored_type_text(product.left), number,
+                name, NestBody::sum_of(index),
+                lesser(with(number * ProductText::kSecondTerm, "term"), terms(p) + " - 1"), k);
+  };
+  texts.number = [](int number) { return fmt::format("from_{}[0]", number); };
+  texts.advance = [=, this](TextWriter& text) {
+    const int step = piece.has_columns() ? piece.line_step() : 1;
+    text.line("const {0} next = line + (at + 1) * {1} <= last_line ? {1} * {2} : 0;", offset_type(),
+              step, offset(row_stride));
+    for (int number = 0; number < numbers; ++number)
+      text.line("from_{0} = &from_{0}[next];", number);
+  };
+  texts.there = [=, this](TextWriter& text, const std::string&, const std::string& at) {
+    declare_term(text, p, at);
     for (int number = 0; number < numbers; ++number)
       text.line("const bool there_{} = {} < {};", number,
                 with(number * ProductText::kSecondTerm, "term"), terms(p));
-    text.line("const {}* from = &{}[{}];", stored_type_text(product.left), name,
-              NestBody::sum_of(index));
   };
-  const int step = piece.has_columns() ? piece.line_step() : int{piece.has_many_columns()};
-  texts.number = [=](int number) {
-    const std::string at = number == 0 ? "0" : fmt::format("{} * {}", ProductText::kSecondTerm, k);
-    return fmt::format("{} < rows_there && there_{} ? {} : {}",
-                       step == 0 ? "0" : fmt::format("at * {}", step), number,
-                       loaded_text(product.left, fmt::format("from[{}]", at)),
-                       literal_text(product.sum, 0));
-  };
-  texts.advance = fmt::format("from = &from[{} * {}]", step, row_stride);
   const LeftLayout layout = product_.left_layout(left_words(p));
   texts.put = [=, this](const std::string& line, const std::string& at, const std::string& first,
                         const std::string& second) {
     return fmt::format("left_{}[({}) * {} + ({}) * {}] = {}", p, line, layout.row, at, layout.word,
-                       product_.ready(p, first, second));
+                       word(p, product.left, {first, second}, {"there_0", "there_1"}));
   };
   return {piece, texts};
+}
+
+void OperandText::declare_term(TextWriter& text, int p, const std::string& word) const {
+  text.line("const int word = {};", word);
+  text.line("const long long term = loaded_term + {};", product_.term_of(p, "word"));
+}
+
+std::string OperandText::word(int p, DType dtype, const std::array<std::string, 2>& loaded,
+                              const std::array<std::string, 2>& there) const {
+  std::array<std::string, 2> numbers;
+  for (size_t i = 0; i < size_t(product_.terms_of_word(p)); ++i)
+    numbers[i] = fmt::format("({} ? {} : {})", there[i], loaded_text(dtype, loaded[i]),
+                             literal_text(form_of(p).sum, 0));
+  return product_.ready(p, numbers[0], numbers[1]);
 }
 
 internal::StagingText OperandText::right(int p, int part, int parts) const {
   const int stride = product_.right_stride(parts);
   return right(p, part, parts, words_of_piece(p), loops_.column_end(),
-               [=, this](const std::string& line, const std::string& at, const std::string& first,
-                         const std::string& second) {
-                 return fmt::format("right_{}[({}) * {} + {}] = {}", p, line, stride, at,
-                                    product_.ready(p, first, second));
+               [=](const std::string& line, const std::string& at, const std::string& word) {
+                 return fmt::format("right_{}[({}) * {} + {}] = {}", p, line, stride, at, word);
                });
 }
 
 internal::StagingText OperandText::right(int p, int part, int parts, int words,
-                                         std::string_view column_end,
-                                         decltype(internal::StagedTexts::put) put) const {
-  const NestProduct& product = form_of(p);
-  const int numbers = product_.terms_of_word(p), width = tile_.block_columns();
-  const int line = internal::staged_width(parts * width, ProductTile::kThreads);
-  const bool is_wider = line > parts * width;
-  internal::StagedPiece piece{
-      fmt::format("right_{}", p), type_of(product.sum), words, line, numbers,
-      ProductTile::kThreads};
-  // The terms between a thread's words are equally spaced in all turns where words come in fours.
-  const bool walks = piece.has_columns() && (numbers == 1 || piece.line_step() % 4 == 0);
+                                         std::string_view column_end, const PutWord& put) const {
+  const int width = tile_.block_columns(), numbers = product_.terms_of_word(p);
+  RightPiece right{p, part, parts, words, std::string(column_end), {}, {}, {}};
+  right.piece = {fmt::format("right_{}", p),
+                 stored_type_text(form_of(p).right),
+                 words,
+                 internal::staged_width(parts * width, ProductTile::kThreads),
+                 numbers,
+                 ProductTile::kThreads};
+  right.further = terms_between(right.piece, "at");
+  right.term = right.piece.has_columns()
+                   ? fmt::format("(loaded_term + {})",
+                                 product_.term_of(
+                                     p, fmt::format("(word + at * {})", right.piece.line_step())))
+                   : std::string("term");
   internal::StagedTexts texts;
-  texts.put = std::move(put);
-  if (is_wider)
-    texts.put = [=, put = std::move(texts.put)](const std::string& in, const std::string& at,
-                                                const std::string& first,
-                                                const std::string& second) {
-      return fmt::format("if ({} < {}) {}", at, parts * width, put(in, at, first, second));
-    };
-  const std::string term_stride = right_term_stride(p);
   texts.place = [=, this](TextWriter& text, const std::string& in, const std::string& at) {
-    text.line("const int in_line = {}, word = {};", at, in);
-    text.line("const int at_column = in_line % {0}, at_part = in_line / {0};", width);
-    text.line("const long long column = first_column + at_column;");
-    text.line("const bool column_there = {}column < {};",
-              is_wider ? fmt::format("in_line < {} && ", parts * width) : std::string(),
-              column_end);
-    text.line("const long long term = loaded_term + {};", product_.term_of(p, "word"));
-    if (walks)
-      text.line("const {}* from = &{}[{}];", stored_type_text(product.right),
-                body_.name_of(ParameterKind::right, p),
-                right_index(program_, form_, body_, p, ProductText::part_text(part), "term"));
+    place(text, right, in, at);
   };
-  const int step = walks ? piece.line_step() * numbers : 0;
-  texts.number = [=, this](int number) {
-    const int further = number * ProductText::kSecondTerm;
-    if (walks) {
-      const std::string at = further == 0 ? "0" : fmt::format("{} * {}", further, term_stride);
-      return fmt::format("column_there && {} + at * {} < {} ? {} : {}", with(further, "term"), step,
-                         terms(p), loaded_text(product.right, fmt::format("from[{}]", at)),
-                         literal_text(product.sum, 0));
-    }
-    // The term of the word in this turn.
-    const std::string term =
-        piece.has_columns()
-            ? fmt::format("(loaded_term + {})",
-                          product_.term_of(p, fmt::format("(word + at * {})", piece.line_step())))
-            : std::string("term");
-    const std::string here = with(further, term);
-    const std::string element =
-        fmt::format("{}[{}]", body_.name_of(ParameterKind::right, p),
-                    right_index(program_, form_, body_, p, ProductText::part_text(part), here));
-    return fmt::format("column_there && {} < {} ? {} : {}", here, terms(p),
-                       loaded_text(product.right, element), literal_text(product.sum, 0));
+  texts.number = [=, this](int number) { return this->number(right, number); };
+  texts.advance = [=, this](TextWriter& text) {
+    if (right.further.empty()) return;
+    const std::string next = terms_between(right.piece, "(at + 1)");
+    text.line("from = &from[{0} <= last_term ? ({0} - {1}) * {2} : 0];", next, right.further,
+              offset(right_term_stride(p)));
   };
-  if (walks) texts.advance = fmt::format("from = &from[{} * {}]", step, term_stride);
-  return {piece, texts};
+  texts.there = [=, this](TextWriter& text, const std::string& in, const std::string&) {
+    declare_term(text, p, in);
+    if (right.further.empty()) return;
+    text.line("const int terms_there = (int)({});",
+              lesser(fmt::format("{} - term", terms(p)), words * numbers));
+  };
+  texts.put = [=, this](const std::string& in, const std::string& at, const std::string& first,
+                        const std::string& second) {
+    const bool is_wider = right.piece.width > parts * width;
+    return (is_wider ? fmt::format("if ({} < {}) ", at, parts * width) : std::string()) +
+           put(in, at,
+               word(p, form_of(p).right, {first, second},
+                    {is_there(right, 0), is_there(right, ProductText::kSecondTerm)}));
+  };
+  return {right.piece, texts};
+}
+
+/// Nobody uses the sums of columns beyond the end: such a column may be any.
+void OperandText::place(TextWriter& text, const RightPiece& right, const std::string& in,
+                        const std::string& at) const {
+  const int p = right.p, width = tile_.block_columns();
+  text.line("const int in_line = {};", at);
+  text.line("const int at_part = {};",
+            right.parts == 1 ? std::string("0")
+                             : fmt::format("min(in_line / {}, {})", width, right.parts - 1));
+  text.line("const long long column = {};",
+            lesser(fmt::format("first_column + in_line % {}", width),
+                   fmt::format("{} - 1", right.column_end)));
+  declare_term(text, p, in);
+  if (right.further.empty()) return;
+  text.line("const long long near_term = {};", lesser("term", terms(p) + " - 1"));
+  text.line(
+      "const int last_term = renewed((int)({}));",
+      lesser(fmt::format("{} - 1 - near_term", terms(p)), right.words * product_.terms_of_word(p)));
+  text.line(
+      "const {}* from = &{}[{}];", stored_type_text(form_of(p).right),
+      body_.name_of(ParameterKind::right, p),
+      right_index(program_, form_, body_, p, ProductText::part_text(right.part), "near_term"));
+}
+
+std::string OperandText::number(const RightPiece& right, int number) const {
+  const int p = right.p, second = number * ProductText::kSecondTerm;
+  if (right.further.empty())
+    return fmt::format("{}[{}]", body_.name_of(ParameterKind::right, p),
+                       right_index(program_, form_, body_, p, ProductText::part_text(right.part),
+                                   lesser(with(second, right.term), terms(p) + " - 1")));
+  if (second == 0) return "from[0]";
+  return fmt::format("from[{} <= last_term ? {} * {} : 0]", with(second, right.further), second,
+                     offset(right_term_stride(p)));
+}
+
+std::string OperandText::is_there(const RightPiece& right, int more) const {
+  return right.further.empty() ? fmt::format("{} < {}", with(more, right.term), terms(right.p))
+                               : fmt::format("{} < terms_there", with(more, right.further));
+}
+
+std::string OperandText::terms_between(const internal::StagedPiece& piece, std::string_view at) {
+  // Words of two terms come in fours (term_of()).
+  const bool in_fours = piece.numbers > 1;
+  if (piece.has_many_columns())
+    return in_fours ? fmt::format("({0} / 4 * 8 + {0} % 4)", at) : std::string(at);
+  if (!piece.has_columns() || (in_fours && piece.line_step() % 4 != 0)) return {};
+  return fmt::format("{} * {}", at, piece.line_step() * piece.numbers);
 }
 
 std::string right_index(const NestProgram& program, const NestForm& form, const NestBody& body,
@@ -213,11 +268,10 @@ void OperandText::write_resident(TextWriter& text, int p) const {
   const int words = std::max(at_once * ProductTile::kThreads / staged / 4, 1) * 4;
   text.line("const int words_there = (int)({});", resident_words(p));
   text.line("const int thread = threadIdx.x;");
-  const auto put = [=, this](const std::string& line, const std::string& at,
-                             const std::string& first, const std::string& second) {
+  const auto put = [=](const std::string& line, const std::string& at, const std::string& word) {
     return fmt::format(
         "if (resident_word + {0} < words_there) to[(resident_word + {0}) * {1} + {2}] = {3}", line,
-        stride, at, product_.ready(p, first, second));
+        stride, at, word);
   };
   const internal::StagingText words_of_turn = right(p, 0, product.parts, words, "column_end", put);
   words_of_turn.declare(text);

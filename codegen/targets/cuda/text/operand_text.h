@@ -2,6 +2,9 @@
 // The operands of a nest's products: their layout in shared memory, and how they are copied there.
 #pragma once
 
+#include <array>
+#include <cctype>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -48,9 +51,40 @@ class OperandText {
   std::string terms(int p) const { return body_.name_of(ParameterKind::k, p); }
   std::string resident_terms(int p) const;
   int words_of_piece(int p) const { return product_.words(p, tile_.k); }
+  /// Writes the statement that stores a word of a piece, given its line and its position in it.
+  using PutWord = std::function<std::string(const std::string& line, const std::string& at,
+                                            const std::string& word)>;
   /// How a piece of `words` of the right operand is copied to the destination that `put` writes.
   internal::StagingText right(int p, int part, int parts, int words, std::string_view column_end,
-                              decltype(internal::StagedTexts::put) put) const;
+                              const PutWord& put) const;
+  /// A piece of the right operand of a product, on its way to shared memory.
+  struct RightPiece {
+    int p = 0, part = 0, parts = 1, words = 0;
+    std::string column_end;
+    internal::StagedPiece piece;
+    std::string further;  ///< terms_between()
+    std::string term;     ///< the first term of a thread's word, where `further` is empty
+  };
+  /// StagedTexts::place and number of it, and the condition under which the term `more` behind the
+  /// first one of a word is there.
+  void place(TextWriter& text, const RightPiece& right, const std::string& in,
+             const std::string& at) const;
+  std::string number(const RightPiece& right, int number) const;
+  std::string is_there(const RightPiece& right, int more) const;
+  /// Declares `word` and the first of its terms, `term`.
+  void declare_term(TextWriter& text, int p, const std::string& word) const;
+  /// The word of one or two loaded numbers, zero where they are not there.
+  std::string word(int p, DType dtype, const std::array<std::string, 2>& loaded,
+                   const std::array<std::string, 2>& there) const;
+  /// Terms from a thread's first word of a piece of the right operand to its word `at`; empty if
+  /// they depend on the thread.
+  static std::string terms_between(const internal::StagedPiece& piece, std::string_view at);
+  /// Offsets within a piece: `int`, unless a stride is too long for that (NestForm::far).
+  std::string_view offset_type() const { return form_.far ? "long long" : "int"; }
+  std::string offset(const std::string& stride) const {
+    const bool is_number = std::isdigit(static_cast<unsigned char>(stride[0])) != 0;
+    return form_.far || is_number ? stride : "(int)" + stride;
+  }
   /// The stride from one term to the next.
   std::string right_term_stride(int p) const;
 

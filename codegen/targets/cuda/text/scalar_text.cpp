@@ -28,6 +28,15 @@ __device__ __forceinline__ unsigned short bf16_bits(float x) {
   return (unsigned short)((bits + 32767u + ((bits >> 16) & 1u)) >> 16);
 }
 )"},
+    {"renewed(",
+     R"(// The same number. The compiler takes it for another one each time, so that what depends
+// on it is computed where it is used, and takes no registers from step to step.
+__device__ __forceinline__ int renewed(int x) {
+  unsigned same = 0u;
+  asm volatile("mov.u32 %0, %1;" : "=r"(same) : "r"((unsigned)x));
+  return (int)same;
+}
+)"},
     {"bf16_value(",
      R"(__device__ __forceinline__ float bf16_value(unsigned short bits) {
   return __uint_as_float((unsigned)bits << 16);
@@ -67,11 +76,15 @@ __device__ __forceinline__ void load_pair(float* pair, const float* at) {
 }
 )"},
     {"load_bf16_pair(",
-     R"(__device__ __forceinline__ void load_bf16_pair(float* pair, const unsigned short* at) {
-  unsigned bits = 0u;
-  asm volatile("ld.global.u32 %0, [%1];" : "=r"(bits) : "l"(at) : "memory");
-  pair[0] = __uint_as_float(bits << 16);
-  pair[1] = __uint_as_float(bits & 4294901760u);
+     R"(__device__ __forceinline__ unsigned load_bf16_pair(const unsigned short* at) {
+  unsigned pair = 0u;
+  asm volatile("ld.global.u32 %0, [%1];" : "=r"(pair) : "l"(at) : "memory");
+  return pair;
+}
+)"},
+    {"bf16_of_pair(",
+     R"(__device__ __forceinline__ float bf16_of_pair(unsigned pair, int number) {
+  return __uint_as_float(number == 0 ? pair << 16 : pair & 4294901760u);
 }
 )"},
     {"store_bf16_pair(",
@@ -118,9 +131,16 @@ __device__ __forceinline__ long long whole(double x) {
 }
 )"},
     {"sigmoid(",
-     R"(__device__ __forceinline__ float sigmoid(float x) {
+     R"(// n / d for n from 0 to 1 and d from 1 to 2, without the branch that a quotient has for
+// other numbers: a thread computes several elements beside each other then.
+__device__ __forceinline__ float sigmoid(float x) {
   const float e = expf(-fabsf(x));
-  return (x < 0.0f ? e : 1.0f) / (1.0f + e);
+  const float n = x < 0.0f ? e : 1.0f, d = 1.0f + e;
+  float r = 0.0f;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(d));
+  r = fmaf(fmaf(-d, r, 1.0f), r, r);
+  const float q = n * r;
+  return fmaf(fmaf(-d, q, n), r, q);
 }
 )"},
     {"sigmoid_double(",

@@ -40,55 +40,50 @@ void StagingText::bring(TextWriter& text) const {
   text.close();
 }
 
-/// A pointer walks down a column: an address for each line would take two registers.
-void StagingText::load_columns(TextWriter& text) const {
-  text.line("#pragma unroll");
-  text.open("for (int at_position = 0; at_position < {}; ++at_position)",
-            piece_.width / piece_.threads);
-  texts_.place(text, "0", fmt::format("at_position * {} + thread", piece_.threads));
-  text.line("#pragma unroll");
-  text.open("for (int at = 0; at < {}; ++at)", piece_.lines);
-  const std::string word = fmt::format("(at_position * {} + at)", piece_.lines);
-  for (int number = 0; number < piece_.numbers; ++number)
-    text.line("{} = {};", waiting(number, word), texts_.number(number));
-  text.line("{};", texts_.advance);
-  text.close();
-  text.close();
-}
-
 void StagingText::load(TextWriter& text, int words, const std::string& first) const {
-  if (is_by_column()) return load_columns(text);
-  text.open_block();
-  const bool columns = piece_.has_columns();
-  if (columns) texts_.place(text, line(first, "0"), place_in_line(first, "0"));
-  open_words(text, words, first);
-  const std::string_view at = words == 1 ? "0" : "at";
-  if (!columns) texts_.place(text, line(first, at), place_in_line(first, at));
-  for (int number = 0; number < piece_.numbers; ++number)
-    text.line("{} = {};", waiting(number), texts_.number(number));
-  if (columns && words > 1 && !texts_.advance.empty()) text.line("{};", texts_.advance);
-  close_words(text, words);
-  text.close();
+  each_word(text, words, first, texts_.place,
+            [&](const std::string&, const std::string&, const std::string& word) {
+              for (int number = 0; number < piece_.numbers; ++number)
+                text.line("{} = {};", waiting(number, word), texts_.number(number));
+              if (piece_.has_columns() || is_by_column()) texts_.advance(text);
+            });
 }
 
 void StagingText::put(TextWriter& text, int words, const std::string& first) const {
-  const std::string_view at = words == 1 ? "0" : "at";
-  open_words(text, words, first);
-  text.line("{};", texts_.put(line(first, at), place_in_line(first, at), waiting(0),
-                              piece_.numbers > 1 ? waiting(1) : std::string()));
-  close_words(text, words);
+  each_word(text, words, first, texts_.there,
+            [&](const std::string& line, const std::string& at, const std::string& word) {
+              text.line("{};", texts_.put(line, at, waiting(0, word),
+                                          piece_.numbers > 1 ? waiting(1, word) : std::string()));
+            });
 }
 
-void StagingText::open_words(TextWriter& text, int words, const std::string& first) const {
+void StagingText::each_word(TextWriter& text, int words, const std::string& first,
+                            const StagedTexts::Place& place, const OfWord& of_word) const {
+  text.open_block();
+  if (is_by_column()) {
+    text.line("#pragma unroll");
+    text.open("for (int at_position = 0; at_position < {}; ++at_position)",
+              piece_.width / piece_.threads);
+    const std::string at = fmt::format("at_position * {} + thread", piece_.threads);
+    place(text, "0", at);
+    text.line("#pragma unroll");
+    text.open("for (int at = 0; at < {}; ++at)", piece_.lines);
+    of_word("at", at, fmt::format("(at_position * {} + at)", piece_.lines));
+    for (int i = 0; i < 3; ++i) text.close();
+    return;
+  }
+  const bool columns = piece_.has_columns();
+  if (columns) place(text, line(first, "0"), place_in_line(first, "0"));
   text.line("#pragma unroll");
   text.open("for (int at = 0; at < {}; ++at)", words);
   if (is_beyond(words))
     text.open("if ({} + thread < {})", product(nth(first, "at"), piece_.threads),
               piece_.lines * piece_.width);
-}
-
-void StagingText::close_words(TextWriter& text, int words) const {
+  const std::string_view at = words == 1 ? "0" : "at";
+  if (!columns) place(text, line(first, at), place_in_line(first, at));
+  of_word(line(first, at), place_in_line(first, at), "at");
   if (is_beyond(words)) text.close();
+  text.close();
   text.close();
 }
 
@@ -98,7 +93,6 @@ std::string StagingText::line(const std::string& first, std::string_view at) con
     const std::string own = fmt::format("thread / {}", piece_.width);
     return word == "0" ? own : fmt::format("{} + {}", product(word, piece_.line_step()), own);
   }
-  if (is_by_column()) return fmt::format("{} % {}", word, piece_.lines);
   if (piece_.width % piece_.threads == 0)
     return fmt::format("{} / {}", word, piece_.width / piece_.threads);
   return fmt::format("({} + thread) / {}", product(word, piece_.threads), piece_.width);
@@ -107,8 +101,6 @@ std::string StagingText::line(const std::string& first, std::string_view at) con
 std::string StagingText::place_in_line(const std::string& first, std::string_view at) const {
   const std::string word = nth(first, at);
   if (piece_.has_columns()) return fmt::format("thread % {}", piece_.width);
-  if (is_by_column())
-    return fmt::format("{} / {} * {} + thread", word, piece_.lines, piece_.threads);
   if (piece_.width % piece_.threads == 0)
     return fmt::format("{} % {} * {} + thread", word, piece_.width / piece_.threads,
                        piece_.threads);

@@ -4,6 +4,11 @@
 // A load from memory takes longer than the multiplication of a piece. So a thread issues all of its
 // loads before it waits for the first one. Where registers suffice, the loads are issued before the
 // previous piece is multiplied.
+//
+// No load has a condition of its own edge, and what is loaded is used when it is written to shared
+// memory, not before: a thread has seven registers for conditions, so that loads with a condition
+// each come a few at a time, and a conversion waits for its number. A word beyond an end loads one
+// before it, and is replaced by zero when it is written.
 #pragma once
 
 #include <bit>
@@ -22,7 +27,7 @@ inline constexpr int kMostAhead = 64;
 /// and write neighbouring words.
 struct StagedPiece {
   std::string name;          ///< of the operand: left_0
-  std::string_view type;     ///< of a number
+  std::string_view type;     ///< of a number in memory
   int lines = 1, width = 1;  ///< words
   int numbers = 1;           ///< per word
   int threads = 1;           ///< of the block; `thread` is the index of one
@@ -51,12 +56,14 @@ struct StagedTexts {
   /// piece has columns.
   using Place = std::function<void(TextWriter&, const std::string& line, const std::string& at)>;
   Place place;
-  /// The expression for a number of the word, 0 or 1: of the word at `place`, or of the one `at`
-  /// turns after it.
+  /// The expression for a number of the word, 0 or 1: of the word at `place`, or of the one that
+  /// `advance` went on to. It may always be loaded.
   std::function<std::string(int number)> number;
-  /// A statement for the end of each turn, where the piece has columns; may be empty.
-  std::string advance;
-  /// Stores a word that consists of these numbers.
+  /// Goes on from a word to the next one of the same thread and position.
+  std::function<void(TextWriter&)> advance;
+  /// As `place`, for `put`.
+  Place there;
+  /// Stores a word that consists of these numbers, or of zeros for those that are not there.
   std::function<std::string(const std::string& line, const std::string& at,
                             const std::string& first, const std::string& second)>
       put;
@@ -81,20 +88,23 @@ class StagingText {
 
  private:
   void load(TextWriter& text, int words, const std::string& first) const;
-  void load_columns(TextWriter& text) const;
   void put(TextWriter& text, int words, const std::string& first) const;
-  /// Opens a loop of each thread over `words` of its words, after the `first` ones.
-  void open_words(TextWriter& text, int words, const std::string& first) const;
-  void close_words(TextWriter& text, int words) const;
+  /// What is done with a word: the texts of its line, of its position in it, and of its registers.
+  using OfWord =
+      std::function<void(const std::string& line, const std::string& at, const std::string& word)>;
+  /// Writes `of_word` for `words` of a thread's words, after the `first` ones, with the variables
+  /// of `place` in scope.
+  void each_word(TextWriter& text, int words, const std::string& first,
+                 const StagedTexts::Place& place, const OfWord& of_word) const;
   /// The line, and the position in it, of the thread's word `at` after the first ones.
   std::string line(const std::string& first, std::string_view at) const;
   std::string place_in_line(const std::string& first, std::string_view at) const;
   /// Whether a turn of `words` words of each thread may pass the end.
   bool is_beyond(int words) const;
   /// Whether a thread has its words column by column.
-  bool is_by_column() const { return piece_.has_many_columns() && !texts_.advance.empty(); }
+  bool is_by_column() const { return piece_.has_many_columns(); }
   /// The register of a number of the thread's word `at`.
-  std::string waiting(int number, std::string_view at = "at") const;
+  std::string waiting(int number, std::string_view at) const;
 
   const StagedPiece piece_;
   const StagedTexts texts_;

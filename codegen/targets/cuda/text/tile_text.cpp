@@ -96,9 +96,7 @@ class TileText {
     if (!is_resident(p)) staged.push_back(operands_.right(p, part, parts));
     for (const StagingText& operand : staged) operand.declare(text_);
     if (!staged.empty()) text_.line("long long loaded_term = 0;");
-    for (const StagingText& operand : staged) {
-      if (operand.reads_ahead()) operand.load(text_);
-    }
+    load_ahead(staged, terms);
     const int stage = tile_.k;
     const auto open = [&](std::string_view name, std::string_view begin, std::string_view end,
                           int step) {
@@ -167,9 +165,7 @@ class TileText {
   /// Copies the operands' terms from `first_term` on into shared memory, and starts to read those
   /// of the next stage.
   void begin_stage(const std::vector<StagingText>& staged, std::string_view terms) {
-    bool reads_ahead = false;
     for (const StagingText& operand : staged) {
-      reads_ahead |= operand.reads_ahead();
       if (operand.reads_ahead())
         operand.put(text_);
       else
@@ -178,7 +174,11 @@ class TileText {
     if (staged.empty()) return;
     text_.line("__syncthreads();");
     text_.line("loaded_term = first_term + {};", tile_.k);
-    if (!reads_ahead) return;
+    load_ahead(staged, terms);
+  }
+  /// Starts to read the operands' terms from `loaded_term` on, if there are any.
+  void load_ahead(const std::vector<StagingText>& staged, std::string_view terms) {
+    if (std::ranges::none_of(staged, &StagingText::reads_ahead)) return;
     text_.open("if (loaded_term < {})", terms);
     for (const StagingText& operand : staged) {
       if (operand.reads_ahead()) operand.load(text_);
@@ -254,34 +254,43 @@ class TileText {
     body_.declare_ahead(text_, product_->rows(), product_->columns());
     open_rows();
     open_columns();
+    text_.open("if (there)");
     body_.load_ahead(text_);
-    for (int i = 0; i < 4; ++i) text_.close();
+    for (int i = 0; i < 3; ++i) text_.close();
   }
 
   void open_rows() {
     text_.line("#pragma unroll");
     text_.open("for (int at_row = 0; at_row < {}; ++at_row)", product_->rows());
-    text_.line("const long long row = first_row + {};", product_->row());
+    text_.line("const long long row = first_row + renewed({});", product_->row());
     const std::string has_sums = product_->has_sums();
-    text_.open("if ({}row < {})", has_sums.empty() ? "" : has_sums + " && ", loops_.row_end());
+    text_.line("const bool row_there = {}row < {};", has_sums.empty() ? "" : has_sums + " && ",
+               loops_.row_end());
   }
   void open_columns() {
     text_.line("#pragma unroll");
     text_.open("for (int at_column = 0; at_column < {}; ++at_column)", product_->columns());
     text_.line("const long long column = first_column + {};", product_->column());
-    text_.open("if (column < {})", loops_.column_end());
+    text_.line("const bool there = row_there && column < {};", loops_.column_end());
   }
 
+  /// Computes the elements of a row beside each other: a branch for each would let a thread compute
+  /// one after the other.
   void finish() {
     text_.line("// The body, on finished sums.");
     open_rows();
-    const std::string when =
-        fmt::format("first_column + {} < {}", product_->first_column(), loops_.column_end());
+    const std::string when = fmt::format("row_there && first_column + {} < {}",
+                                         product_->first_column(), loops_.column_end());
     body_.write(text_, Level::once, when);
     body_.write(text_, Level::row, when);
+    body_.declare_kept(text_, product_->rows(), product_->columns());
     open_columns();
-    body_.write(text_, Level::element);
-    for (int i = 0; i < 4; ++i) text_.close();
+    body_.write(text_, Level::element, "there");
+    text_.close();
+    open_columns();
+    text_.open("if (there)");
+    body_.store_kept(text_, Columns::one);
+    for (int i = 0; i < 3; ++i) text_.close();
   }
 
   const NestProgram& program_;
