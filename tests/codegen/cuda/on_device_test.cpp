@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs with inputs and results in the memory of a GPU, in the order of a caller's stream. The mock
 // driver does work only when somebody waits for it, so a wait that is missing shows.
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

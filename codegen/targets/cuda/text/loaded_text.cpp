@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "codegen/targets/cuda/text/scalar_text.h"
+#include "codegen/targets/cuda/text/text.h"
 
 namespace graphc::core::cuda {
 
