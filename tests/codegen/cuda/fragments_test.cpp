@@ -94,8 +94,8 @@ double error_of_text(const ProductLaunch& of, const std::string& text) {
 
 struct Exchange {
   const char *from, *to;  ///< a std::regex, and what takes the place of its first match
-  bool everywhere =
-      false;  ///< of all matches: of the loop that computes, and of the one that stores
+  /// Of all matches: the loop that computes and the one that stores have the same text.
+  bool everywhere = false;
 };
 
 const Exchange kExchanges[] = {

@@ -120,7 +120,7 @@ class NestBody {
   std::map<size_t, LoadedRegisters> ahead_;  ///< by load: what is loaded before it is used
   std::set<size_t> given_;                   ///< those of them that are the caller's
   std::map<size_t, std::string> held_;       ///< by load: registers that hold a store's value
-  std::map<size_t, std::string> kept_;       ///< by store: registers of the caller for its value
+  std::map<size_t, std::string> kept_;       ///< by store: registers that keep its value
   std::set<size_t> not_stored_;              ///< stores that memory does without
   std::set<size_t> pairs_;                   ///< accesses of two columns
   std::string when_;
