@@ -27,6 +27,9 @@ namespace {
 /// Instructions of warps after which a launch counts as endless; the graphs here take a hundredth.
 constexpr uint64_t kMostInstructions = 30'000'000;
 
+/// As many mutants of each rule as there are.
+constexpr size_t kAll = std::numeric_limits<size_t>::max();
+
 /// A mutant of a kernel's text.
 struct Attempt {
   const cuda::KernelText* kernel;
@@ -117,7 +120,8 @@ class Hunt {
     return wrong;
   }
 
-  /// Tries `most` mutants of each rule, in the kernels whose texts match `having`.
+  /// Tries `most` mutants of each rule, or a sample of them, in the kernels whose texts match
+  /// `having`.
   void run(size_t most, const std::regex& having) {
     std::vector<Attempt> all;
     for (const cuda::KernelText& kernel : kernels_) {
@@ -129,9 +133,11 @@ class Hunt {
       std::ranges::move(sampled(std::move(attempts), most), std::back_inserter(all));
     }
     // The kernels take turns of the rules: of each, one's place is the middle of all.
-    if (!whole_samples()) all = sampled(std::move(all), most);
-    std::erase_if(all,
-                  [turn = name_.size()](const Attempt&) mutable { return !is_sampled(turn++, 3); });
+    if (most < kAll) {
+      if (!whole_samples()) all = sampled(std::move(all), most);
+      std::erase_if(
+          all, [turn = name_.size()](const Attempt&) mutable { return !is_sampled(turn++, 3); });
+    }
     for (const Attempt& attempt : all) try_one(*attempt.kernel, attempt.mutant);
     count("mutants of CUDA text killed", killed_);
     count("mutants of CUDA text that change nothing", equal_);
@@ -198,7 +204,7 @@ INSTANTIATE_TEST_SUITE_P(Of, TextMutants, ::testing::ValuesIn(text_subjects()), 
 
 /// Every place.
 class TextMutantsSlow : public ::testing::TestWithParam<Subject> {};
-TEST_P(TextMutantsSlow, AreFound) { hunt(GetParam(), std::numeric_limits<size_t>::max()); }
+TEST_P(TextMutantsSlow, AreFound) { hunt(GetParam(), kAll); }
 INSTANTIATE_TEST_SUITE_P(Of, TextMutantsSlow, ::testing::ValuesIn(text_subjects()), name_of);
 
 /// Whether the place is one of those that are said to make no difference.

@@ -95,7 +95,7 @@ TEST_F(RowsOfMatrices, OfSeveralWarpsAgreeWithTheEvaluator) {
            {"rwkv7", {"key=32", "value=32"}},
            {"selective-scan", {"hidden=70", "state=9"}}}) {
     SCOPED_TRACE(cell);
-    std::vector<std::string> parameters{"size=test", "steps=3", "batch=2"};
+    std::vector<std::string> parameters{"size=test", "steps=5", "batch=2"};
     if (cell != "selective-scan") parameters.push_back("heads=1");
     parameters.insert(parameters.end(), extents.begin(), extents.end());
     expect_rows(graph_of_cell(cell, parameters));
@@ -111,7 +111,7 @@ TEST_F(RowsOfMatrices, AreDividedAmongBlocksWhereNoStepNeedsASumOverTheAxis) {
              {"rwkv7", {"key=28", "value=64"}},
              {"selective-scan", {"hidden=128", "state=12"}}}) {
       SCOPED_TRACE(cell + " " + graph_name);
-      std::vector<std::string> parameters{"size=test", "steps=3"};
+      std::vector<std::string> parameters{"size=test", "steps=5"};
       parameters.insert(parameters.end(), extents.begin(), extents.end());
       const GraphPtr graph = graph_of_cell(cell, parameters, graph_name);
       const std::vector<cuda::Launch> loops = loops_of(graph);

@@ -69,7 +69,7 @@ const std::vector<TextRule> kRules = {
      "$1[3 - $2]"},
     {"register of the other rows", "][", R"((left_(?:fragment|low)\[at_row / 2\])\[(\d)\])",
      "$1[$2 ^ 1]"},
-    {"register of the other half", "right_", R"((right_(?:fragment|low))\[(\d)\](?!;))",
+    {"register of the other half", "right_", R"((right_(?:fragment|low))\[(\d)\](?![;,]))",
      "$1[1 - $2]"},
     {"registers exchanged", "\"{%", R"(%(\d), %(\d))", "%$2, %$1"},
     {"registers of both halves exchanged", "\"{%", R"(%5, %6)", "%6, %5"},

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which defects of CUDA text change nothing, and why.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -13,8 +15,6 @@ namespace {
 
 const std::vector<EqualPlace> kEqual = {
     {"one thread's work by all", "distinct[places[0]] = ", "all threads have the same to store"},
-    {"store left out", "all_o[j] = meeting_f32[",
-     "the first warp has its part already, and it alone stores the sum"},
     {"blocks side by side", "at = (long long)blockIdx", "one block has all elements of some sums"},
     {"one thread's work by all", ") owned[", "all threads have the same to store"},
     {"thread of another axis", ") owned[", "all threads have the same to store"},
@@ -22,7 +22,8 @@ const std::vector<EqualPlace> kEqual = {
      "the left operand has zeros there, and nothing is infinite"},
     {"thread of another axis", "distinct[places[0]] = ", "all threads have the same to store"},
     {"guard of one more", "const bool there_", "the right operand has zeros there in turn"},
-    {"sum not begun", "unsigned same = 0u", "the instruction below writes it"},
+    {"one later", "int lanes = 16; lanes > 0;",
+     "lanes meet those 17 away, then 8, 4, 2 and 1: all others, too"},
     // A launch of its own, which waits for nothing, has written it there for the gradients.
     {"no first place", " h_1_2 = iteration == 0", "its history begins with the initial value"},
     {"no first place", " c_1 = iteration == 0", "its history begins with the initial value"},
@@ -69,8 +70,15 @@ bool is_of_one_row(const std::vector<Line>& lines, size_t at, const Launched& la
 /// Whether the line is the last of what a block does between two turns of the loop over its work.
 bool ends_a_turn(const std::vector<Line>& lines, size_t at) {
   const Line* loop = loop_around(lines, at, [](const Line&) { return true; });
-  return loop != nullptr && loop->statement.find("gridDim") != std::string::npos &&
-         at + 1 < lines.size() && lines[at + 1].statement == "}";
+  return loop != nullptr && loop->statement.find("gridDim") != std::string::npos;
+}
+
+/// Whether a nest of a loop has no more blocks than are launched.
+bool has_one_turn(const std::vector<Line>& lines, size_t at, const Launched& launched) {
+  int64_t blocks = 1;
+  for (const char axis : {'x', 'y', 'z'})
+    blocks *= std::max<int64_t>(of_nest(lines, at, launched, fmt::format("blocks_{}_of", axis)), 1);
+  return blocks <= launched.blocks;
 }
 
 /// The loops of a placed nest around a line.
@@ -107,8 +115,18 @@ TileLoops tile_loops(const std::vector<Line>& lines, size_t at, const Launched& 
   return loops;
 }
 
+/// Whether a line stores into registers that no line reads.
+bool is_never_read(const std::string& before, const std::vector<Line>& lines) {
+  const std::string element = before.substr(0, before.find(" = "));
+  const std::regex other(R"(\b)" + element.substr(0, element.find('[')) +
+                         R"(\b(?!\[\d+\];)(?!(?:\[\w+\])* = ))");
+  return std::ranges::none_of(
+      lines, [&](const Line& line) { return std::regex_search(line.statement, other); });
+}
+
 /// Whether a defect lets elements beyond the edge be computed that are not stored.
 bool is_of_what_is_not_stored(const TextMutant& mutant, const std::vector<Line>& lines, size_t at) {
+  if (mutant.rule->name == "store left out") return is_never_read(mutant.before, lines);
   return mutant.rule->name.ends_with("guard of one more") &&
          mutant.now.starts_with("const bool there = ") && lines[at + 1].statement != "if (there) {";
 }
@@ -212,7 +230,7 @@ std::string_view why_equal_in_tile(const TextMutant& mutant, const std::vector<L
   if (rule == "rows counted from the first of all" && !launched.has_row_groups())
     return "there is one group of rows";
   if (rule == "rows counted from the first of all" && of_left &&
-      std::regex_search(mutant.now, place, compiled(R"(\(first_row / (\d+))"))) {
+      std::regex_search(mutant.now, place, compiled(R"(\bfirst_row / (\d+))"))) {
     const int64_t owned = of_nest(lines, at, launched, "rows_owned");
     const int64_t rows = of_nest(lines, at, launched, "rows_of");
     if (loops.one_tile_of_rows && (rows - 1) / owned * owned < std::stoll(place[1]))
@@ -286,6 +304,22 @@ std::string_view why_equal_in_placed(const TextMutant& mutant, const std::vector
   return {};
 }
 
+/// Why a defect of where threads meet, or of which of them do something, changes nothing.
+std::string_view why_equal_of_threads(const TextMutant& mutant, const std::vector<Line>& lines,
+                                      size_t at, const Launched& launched, bool in_loop) {
+  const std::string_view rule = mutant.rule->name;
+  if (rule == "barrier removed" && lines[at + 1].statement == "}" &&
+      (in_loop ? has_one_turn(lines, at, launched) : ends_a_turn(lines, at)))
+    return "its blocks have one turn each";
+  if (rule == "thread of another axis" && in_loop &&
+      (mutant.before.find("(thread_x < columns ? ") != std::string::npos ||
+       (mutant.before.starts_with("if (first_row") &&
+        tile_loops(lines, at, launched).one_tile_of_columns)) &&
+      has_no_thread_beyond(lines, at, launched))
+    return "there are as many columns";
+  return {};
+}
+
 }  // namespace
 
 int64_t of_nest(const std::vector<Line>& lines, size_t at, const Launched& launched,
@@ -310,7 +344,7 @@ std::string_view why_equal(const TextMutant& mutant, const Launched& launched) {
   const TileLoops loops = tile_loops(lines, at, launched);
   if (of_next_stage && loops.terms > 0 && loops.one_stage)
     return "there is no stage behind the first";
-  if (is_of_what_is_not_stored(mutant, lines, at)) return "it is not stored";
+  if (is_of_what_is_not_stored(mutant, lines, at)) return "it is not stored, or nobody reads it";
   const std::string_view of_gpu = why_equal_of_gpus(mutant, lines, at, launched);
   if (!of_gpu.empty()) return of_gpu;
   if (is_placed(mutant)) {
@@ -334,6 +368,8 @@ std::string_view why_equal(const TextMutant& mutant, const Launched& launched) {
   if (std::regex_search(mutant.now, panel, compiled(R"(column / ([0-9]+) \* \(\w+ \+ 1\))")) &&
       std::stoll(panel[1]) >= launched.largest("columns"))
     return "it is launched with one panel";
+  if (launched.largest("from_matrix") == 0 && mutant.before.starts_with("const long long matrix"))
+    return "it is launched with one matrix";
   if (kOfPieces.contains(rule)) {
     const int64_t stride = stride_around(lines, at);
     const int64_t most =
@@ -343,8 +379,8 @@ std::string_view why_equal(const TextMutant& mutant, const Launched& launched) {
                       : 0});
     if (stride >= most) return "it is launched with one piece";
   }
-  if (rule == "barrier removed" && !in_loop && ends_a_turn(lines, at))
-    return "its blocks have one turn each";
+  const std::string_view of_threads = why_equal_of_threads(mutant, lines, at, launched, in_loop);
+  if (!of_threads.empty()) return of_threads;
   // Where a matrix is resident its panels end with its terms.
   if (mutant.before.starts_with("held_") &&
       (rule == "guard of a load removed" || rule == "guard of one more"))

@@ -35,6 +35,15 @@ int64_t staged_terms(const std::vector<Line>& lines, size_t at) {
   return loop == nullptr ? 0 : std::stoll(match[1]);
 }
 
+/// Whether a line brings the term into scope of which the lines behind ask whether it is there,
+/// where its number has been loaded.
+bool decides_on_zeros(const std::string& before, const std::vector<Line>& lines, size_t at) {
+  if (!before.starts_with("const int half = ") && !before.starts_with("const int term_"))
+    return false;
+  while (lines[at].statement.starts_with("const int ")) ++at;
+  return lines[at].statement.starts_with("const unsigned packed = ");
+}
+
 std::string_view why_equal_in_fragments(const TextMutant& mutant, const std::vector<Line>& lines,
                                         size_t at) {
   const std::string_view rule = mutant.rule->name;
@@ -47,10 +56,14 @@ std::string_view why_equal_in_fragments(const TextMutant& mutant, const std::vec
       std::regex_search(mutant.now, match, compiled(R"(< (\d+) - 1; at_\w+ \+= 2\))")) &&
       std::stoll(match[1]) % 2 == 0)
     return "it goes on by two";
+  if (mutant.before == "copies[at] = 0u;" || lines[at + 1].statement == "copies[at] = 0u;")
+    return "weights lie there, which are finite; the other operand has zeros";
+  if (rule == "quotient for remainder" && mutant.now.ends_with(" + word / 4;") &&
+      lines[at + 1].statement.starts_with("const int terms_there = "))
+    return "more terms are there, and the left operand has zeros for them";
+  if (rule.starts_with("quotient for remainder") && decides_on_zeros(mutant.before, lines, at))
+    return "the other operand has zeros there";
   if (rule == "term of a piece left out") return "an instruction takes in the last term, too";
-  if (rule == "sum not begun" && mutant.before.starts_with("unsigned bits") &&
-      lines[at + 1].statement.find("\"=r\"(bits)") != std::string::npos)
-    return "the instruction below writes it";
   if (rule == "first warp" && mutant.before.starts_with("const float this_") &&
       mutant.before.find(" ? ") != std::string::npos)
     return "a lane beyond the edge loads the number of its row and does not use it";

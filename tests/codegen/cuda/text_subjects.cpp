@@ -15,7 +15,7 @@ const std::vector<Subject> kSubjects = {
      R"(graph @g(%x: f32[M,K], %w: f32[K,N], %b: f32[N], %s: f32[M,1]) {
        return tanh(add(mul(matmul(%x, %w), %s), %b))
      })",
-     {"M=65 K=17 N=65", "M=33 K=257 N=33"}},
+     {"M=65 K=17 N=65", "M=33 K=257 N=33", "M=65 K=40 N=33"}},
     {"product_of_transposed",
      R"(graph @g(%x: f32[K,M], %w: f32[N,K]) {
        return matmul(transpose(%x) {permutation = [1,0]}, transpose(%w) {permutation = [1,0]})
@@ -32,7 +32,7 @@ const std::vector<Subject> kSubjects = {
      {"R=19 C=5", "R=153 C=40"}},
     {"sums_along_rows",
      R"(graph @g(%x: f32[R,C], %r: f32[R,1]) { return sum(mul(%x, %r)) {axes = [1]} })",
-     {"R=19 C=5", "R=10 C=8193", "R=2 C=2097153"}},
+     {"R=17 C=5", "R=10 C=8193", "R=2 C=2097153"}},
     {"largest_of_rows",
      R"(graph @g(%r: f32[R,1]) {
        %ramp = iota {axis = 1, dtype = f32, shape = [R,C]}
@@ -74,10 +74,10 @@ const std::vector<Subject> kSubjects = {
      29,
      {{0, -7}, {201, -7}, {299, -7}}},
     {"parts_side_by_side",
-     R"(graph @g(%x: f32[17,40], %y: f32[7,17], %z: f32[17,1]) {
+     R"(graph @g(%x: f32[R,40], %y: f32[7,R], %z: f32[R,1]) {
        return concat(mul(%x, %z), transpose(%y) {permutation = [1,0]}, %z) {axis = 1}
      })",
-     {""}},
+     {"R=17", "R=33"}},
     {"merged",
      R"(graph @g(%x: f32[9,C], %y: f32[R,D], %r: f32[R,1], %z: f32[C,9], %u: f32[9,C]) {
        return mul(%x, transpose(%z) {permutation = [1,0]}), softmax(mul(mul(%y, %r), 2000.)),
@@ -109,7 +109,7 @@ const std::vector<Subject> kSubjects = {
        next %w = sub(%w, mul(%dw, 0.5)), %u = sub(%u, mul(%du, 0.5)), %b = sub(%b, mul(%db, 0.5))
        return %l
      })",
-     {"T=4 B=17 H=17 G=68"},
+     {"T=4 B=17 H=17 G=68", "T=2 B=17 H=19 G=76"},
      0,
      {},
      "iteration < steps"},
@@ -138,6 +138,17 @@ const std::vector<Subject> kSubjects = {
      0,
      {},
      "put_in_panels|iteration < steps"},
+    {"panels_of_matrices",
+     R"(graph @g(%x: f32[T,M,5,H], %h0: f32[M,5,H]) state (%u: f32[M,H,H]) {
+       %h.e = scan %x.t in %x carry %h = %h0 with %u {
+         next %h = tanh(add(%x.t, matmul(%h, %u)))
+       }
+       return %h.e
+     })",
+     {"T=2 M=3 H=65", "T=2 M=3 H=256"},
+     0,
+     {},
+     "put_in_panels"},
     {"loop_with_sums",
      R"(graph @g(%x: f32[4,R,C], %h0: f32[R,C], %s0: f32[C]) {
        %y, %h.e, %s.e = scan {reverse = true} %x.t in %x carry %h = %h0, %s = %s0 {
@@ -242,18 +253,19 @@ std::vector<Subject> all_subjects() {
   // Two tiles of rows, and threads that read what others wrote.
   all.push_back(placed("rnn_in_blocks", kRnn, "T=3 B=94 H=17", cuda::Placement::block, 3));
   all.push_back(placed("many_shapes_in_grid", kManyShapes, "B=29", cuda::Placement::grid, 6));
+  // An even number of steps, two beyond those that are taken three at a time.
   // Two rows; a thread has several elements along each axis, and some of them are none. The warps
   // are side by side along the columns, then along the rows.
   Subject rows =
-      placed("rows_of_matrices", kRowsOfMatrices, "T=6 R=2 K=41 V=37", cuda::Placement::rows, 132);
+      placed("rows_of_matrices", kRowsOfMatrices, "T=14 R=2 K=41 V=37", cuda::Placement::rows, 132);
   rows.having = "first_row";
   all.push_back(rows);
   rows =
-      placed("warps_along_rows", kRowsOfMatrices, "T=6 R=2 K=99 V=11", cuda::Placement::rows, 132);
+      placed("warps_along_rows", kRowsOfMatrices, "T=14 R=2 K=99 V=11", cuda::Placement::rows, 132);
   rows.having = "first_row";
   all.push_back(std::move(rows));
   // Two rows of eight parts, of eight warps each.
-  rows = placed("shares_of_rows", kSharesOfRows, "T=6 R=2 K=33 V=64", cuda::Placement::rows, 132);
+  rows = placed("shares_of_rows", kSharesOfRows, "T=14 R=2 K=33 V=64", cuda::Placement::rows, 132);
   rows.having = "first_row|shares_";
   all.push_back(std::move(rows));
   std::ranges::move(subjects_of_gpus(lstm), std::back_inserter(all));

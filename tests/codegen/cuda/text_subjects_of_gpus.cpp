@@ -25,7 +25,7 @@ constexpr double kSplit = 1e-5;
 Subject product(const char* name, const char* graph, Precision precision, Numbers numbers) {
   return {.name = name,
           .graph = graph,
-          .sizes = {"M=65 K=17 N=65", "M=67 K=257 N=33", "M=33 K=17 N=67"},
+          .sizes = {"M=65 K=17 N=65", "M=67 K=257 N=33", "M=33 K=73 N=67"},
           .precision = precision,
           .numbers = numbers,
           .tolerance = numbers == Numbers::whole ? kExact : kSplit};
@@ -33,6 +33,7 @@ Subject product(const char* name, const char* graph, Precision precision, Number
 
 Subject loop(const char* name, const char* graph, const char* size, cuda::Placement placement,
              int multiprocessors, Precision precision) {
+  const bool rounds = precision == Precision::bf16;
   return {.name = name,
           .graph = graph,
           .sizes = {size},
@@ -40,7 +41,8 @@ Subject loop(const char* name, const char* graph, const char* size, cuda::Placem
           .placement = placement,
           .multiprocessors = multiprocessors,
           .precision = precision,
-          .tolerance = kSplit};
+          .numbers = rounds ? Numbers::whole : Numbers::real,
+          .tolerance = rounds ? kExact : kSplit};
 }
 
 /// A product of two parts.
@@ -64,6 +66,18 @@ constexpr const char* kTwoProducts =
        return %y, %h.e
      })";
 
+/// An operand of three parts, of which partial sums are handed on. Whole numbers stay whole.
+constexpr const char* kThreeParts =
+    R"(graph @g(%x: f32[T,B,H], %h0: f32[B,H]) state (%u: f32[G,H]) {
+       %y, %h.e = scan %x.t in %x carry %h = %h0 with %u {
+         %g = concat(mul(%h, %x.t), sub(%h, %x.t), mul(%h, 2.)) {axis = 1}
+         %s = matmul(%g, %u)
+         next %h = select(less(%s, 0.), %h, %x.t)
+         emit %s
+       }
+       return %y, %h.e
+     })";
+
 }  // namespace
 
 std::vector<Subject> subjects_of_gpus(const char* lstm) {
@@ -79,8 +93,10 @@ std::vector<Subject> subjects_of_gpus(const char* lstm) {
                Precision::f32),
           loop("products_in_cluster", kTwoProducts, "T=3 B=144 H=9", cuda::Placement::cluster, 2,
                Precision::f32),
-          loop("products_in_cluster_in_3xtf32", kTwoProducts, "T=3 B=48 H=17",
-               cuda::Placement::cluster, 2, Precision::tf32x3)};
+          loop("products_in_cluster_in_3xtf32", kTwoProducts, "T=3 B=41 H=41",
+               cuda::Placement::cluster, 2, Precision::tf32x3),
+          loop("parts_in_cluster_in_bf16", kThreeParts, "T=3 B=41 H=41 G=123",
+               cuda::Placement::cluster, 2, Precision::bf16)};
 }
 
 }  // namespace graphc::core::testing

@@ -157,6 +157,41 @@ TEST(CudaText, NothingWaitsForALoadBeforeTheNextOne) {
   EXPECT_GT(loads, 100);
 }
 
+TEST(CudaText, HasWords) {
+  EXPECT_TRUE(cuda::has_word("a = there ? b : 0;", "there"));
+  EXPECT_TRUE(cuda::has_word("there_0 + there", "there"));
+  EXPECT_TRUE(cuda::has_word("there", "there"));
+  EXPECT_FALSE(cuda::has_word("row_there && there_0", "there"));
+  EXPECT_FALSE(cuda::has_word("", "there"));
+}
+
+/// Products get the operand by exchange; memory gets it where a gradient reads it there.
+TEST(CudaText, WhatNobodyReadsIsNotStored) {
+  const auto stores_operand = [](std::string_view result) {
+    const GraphPtr graph = parse_graph(fmt::format(
+        R"(graph @g(%x: f32[4,64,256], %h0: f32[64,256]) state (%u: f32[512,256]) {{
+             %y, %h.e = scan %x.t in %x carry %h = %h0 with %u {{
+               %g = concat(mul(%h, %x.t), sub(%h, %x.t)) {{axis = 1}}
+               %s = matmul(%g, %u)
+               next %h = tanh(%s)
+               emit %s
+             }}
+             %l = sum(%h.e) {{axes = [0, 1]}}
+             %d = grad %l, %u
+             return {}
+           }})",
+        result));
+    KernelTexts texts;
+    add_kernels(graph, "sm_90a", "fused", texts, Precision::bf16, cuda::Placement::cluster);
+    std::string all;
+    for (const auto& [text, name] : texts) all += text;
+    EXPECT_NE(all.find(" send_2("), std::string::npos) << "no exchange";
+    return all.find(" store_bf16_pair(&") != std::string::npos;
+  };
+  EXPECT_FALSE(stores_operand("%y, %h.e"));
+  EXPECT_TRUE(stores_operand("%d"));
+}
+
 /// Offsets within a piece are of 31 bits, unless a stride is too long for them.
 TEST(CudaText, OffsetsOfLongStridesHave64Bits) {
   const auto text_of = [](const char* left, const char* right) {

@@ -160,6 +160,8 @@ void write_right_fragments(TextWriter& text, const CountedLoop& loop, const Coun
   const int registers = product.in_registers, most = loop.steps_staged(product);
   const int turns = (registers + most - 1) / most;
   const bool has_others = product.steps_of_warp > registers;
+  const bool is_overwritten = turns + int(has_others) > 1 || product.begins_with_left() ||
+                              &product != &loop.products.back();
   text.line(
       "// Right fragments: in turns to registers by way of shared memory, since those have no");
   text.line("// computed index, then those that stay there.");
@@ -176,7 +178,7 @@ void write_right_fragments(TextWriter& text, const CountedLoop& loop, const Coun
   if (registers > 0) {
     for (int turn = 0; turn < turns; ++turn)
       write_registers(text, product, turn, turn * most, std::min(most, registers - turn * most));
-    text.line("__syncthreads();");
+    if (is_overwritten) text.line("__syncthreads();");
   }
   text.close();
 }
@@ -185,6 +187,7 @@ void write_left_fragments(TextWriter& text, const CountedProduct& product,
                           const NestProgram& program, const std::vector<Parameter>& parameters) {
   const int p = int(product.product);
   const NestProduct& of = program.products[product.product];
+  if (!product.begins_with_left()) return;
   text.line("unsigned* copies = (unsigned*)&shared[{}];", product.operand_at);
   if (!product.next_step) {
     text.open("for (int at = threadIdx.x; at < {}; at += 256)", 2 * product.operand_words);
@@ -205,12 +208,12 @@ void write_left_fragments(TextWriter& text, const CountedProduct& product,
     text.line("const int at = (first_turn + more) * {} + (int)threadIdx.x;", 32 * kCountedWarps);
     text.line("const int half = at % {} / {}, step = at / {} % {};", words, rows, 32 * words,
               product.steps);
-    text.line("const long long wanted = row_begin + at / {} * {} + at % {} * 8 + at / {} % 8;",
-              32 * words * product.steps, 8 * rows, rows, 4 * words);
     text.line("const int in_group = at / {} % 4;", words);
-    text.line("const long long row = wanted < row_end ? wanted : 0;");
   };
   open_words();
+  text.line("const long long wanted = row_begin + at / {} * {} + at % {} * 8 + at / {} % 8;",
+            32 * words * product.steps, 8 * rows, rows, 4 * words);
+  text.line("const long long row = wanted < row_end ? wanted : 0;");
   word.load(text, [&](std::string_view term) {
     return fmt::format("{}[row * {} + (long long){} * {}]", body.name_of(ParameterKind::left, p),
                        body.name_of(ParameterKind::left_row, p), term,
@@ -221,7 +224,7 @@ void write_left_fragments(TextWriter& text, const CountedProduct& product,
   text.line("const unsigned packed = {};", word.packed(text, of.left));
   text.open("if (at < {})", product.operand_words);
   text.line("copies[at] = packed;");
-  text.line("copies[at + {}] = 0u;", product.operand_words);
+  if (product.has_zero_strip()) text.line("copies[at + {}] = 0u;", product.operand_words);
   for (int i = 0; i < 3; ++i) text.close();
 }
 

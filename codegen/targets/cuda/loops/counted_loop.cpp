@@ -104,6 +104,7 @@ class CountedPlanning {
     }
     loop_.meets.assign(count, !loop_.same_lanes);
     loop_.postpones.assign(count, false);
+    loop_.held = find_held_values(nests_, exchanges, 0);
     if (!loop_.same_lanes) return;
     for (const CountedProduct& product : loop_.products) {
       size_t last = 0;
@@ -178,8 +179,8 @@ class CountedPlanning {
       added.stores.push_back(counted);
     }
     choose_lanes(added, nest, form.parts);
-    const int strips = added.strips_of_block * (added.scatters ? 1 : loop_.blocks);
-    added.steps = rounded_quotient(strips, added.strips_of_step());
+    added.strips = added.strips_of_block * (added.scatters ? 1 : loop_.blocks);
+    added.steps = rounded_quotient(added.strips, added.strips_of_step());
     added.steps_of_warp = rounded_quotient(added.steps, added.lanes.splits());
     added.words_of_step = form.parts * added.lanes.tiles_of_warp * 2;
     if (added.sums() > kMostCountedSums)

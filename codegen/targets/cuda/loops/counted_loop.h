@@ -77,6 +77,7 @@ struct CountedProduct {
   int64_t units_of_block = 0;  ///< columns of the product's nest that a block owns
   CountedNest lanes;           ///< who multiplies which unit tiles: of the block, or of all blocks
   int strips_of_block = 0;
+  int strips = 0;         ///< of all blocks, or, where it scatters, of this one
   int steps = 0;          ///< instructions along k
   int steps_of_warp = 0;  ///< of those, of a split
   int in_registers = 0;   ///< of those, whose right fragments stay in registers; the first ones
@@ -89,6 +90,10 @@ struct CountedProduct {
   int64_t bytes_of_use = 0;  ///< what a block receives
 
   int strips_of_step() const { return terms_of_step / kUnits; }
+  /// Whether the last instruction takes in a strip that no block has: zeros.
+  bool has_zero_strip() const { return strips % strips_of_step() != 0; }
+  /// Whether shared memory has a left operand before the first step.
+  bool begins_with_left() const { return next_step || has_zero_strip(); }
   /// Words of a lane's left fragment for a step, and bytes.
   int left_words() const { return 2 * rows_of_lane; }
   int left_bytes() const { return 4 * left_words(); }
@@ -124,7 +129,7 @@ struct CountedLoop {
   std::vector<std::vector<size_t>> pairs;  ///< by nest: find_pairs()
   bool same_lanes = false;                 ///< a lane has the same elements in every nest
   std::vector<bool> meets;  ///< by nest: whether the warps of a block meet at its end
-  HeldValues held;          ///< only with same_lanes and one tile of rows
+  HeldValues held;          ///< in registers only with same_lanes and one tile of rows
   /// By nest: whether its stores to memory, and its loads a step ahead, wait until the next nest
   /// has multiplied and sent its partial sums; then these stand inside the text of the next nest,
   /// which stands inside its own. Only with same_lanes and one tile of rows.

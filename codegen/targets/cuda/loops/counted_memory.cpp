@@ -53,11 +53,18 @@ class Holding {
         if (is_element(i, in, NestOp::load)) hold(i, in);
       }
     }
-    for (HeldStore& store : held_.stores) store.in_memory = is_read_elsewhere(store);
+    for (HeldStore& store : held_.stores)
+      store.in_memory = is_read_elsewhere(store.nest, store.store);
     for (size_t i = 0; i < nests_.nests.size(); ++i) {
       if (!nests_.program(i).products.empty()) continue;
       for (size_t in = 0; in < body(i).size(); ++in) {
         if (is_element(i, in, NestOp::load)) load_ahead(i, in);
+      }
+    }
+    for (size_t i = 0; i < nests_.nests.size(); ++i) {
+      for (size_t in = 0; in < body(i).size(); ++in) {
+        if (is_element(i, in, NestOp::store) && !is_held(i, in) && !is_read_elsewhere(i, in))
+          held_.unread.emplace_back(i, in);
       }
     }
     return std::move(held_);
@@ -190,6 +197,11 @@ class Holding {
     held_.loads.push_back({i, load, from, of_next});
   }
 
+  bool is_held(size_t j, size_t store) const {
+    return std::ranges::any_of(
+        held_.stores, [&](const HeldStore& each) { return each.nest == j && each.store == store; });
+  }
+
   /// The number of a held store; -1 where there are no registers for it.
   int hold_store(size_t j, size_t store) {
     const auto found = std::ranges::find_if(
@@ -212,13 +224,12 @@ class Holding {
     });
   }
 
-  /// Whether anything reads in memory what a held store writes, other than loads from its
-  /// registers.
-  bool is_read_elsewhere(const HeldStore& store) const {
-    const int buffer = place_of(store.nest, store.store).base.buffer;
+  /// Whether anything reads in memory what a store writes, other than loads from registers.
+  bool is_read_elsewhere(size_t nest, size_t store) const {
+    const int buffer = place_of(nest, store).base.buffer;
     if (nests_.plan->buffers[size_t(buffer)].place != Place::arena) return true;
     if (is_used_outside(nests_.plan->records, buffer)) return true;
-    const Reach reach = reach_of(store.nest, store.store);
+    const Reach reach = reach_of(nest, store);
     for (size_t i = 0; i < nests_.nests.size(); ++i) {
       for (size_t in = 0; in < body(i).size(); ++in) {
         if (body(i)[in].kind == NestOp::load && may_read(i, in, buffer, reach)) return true;

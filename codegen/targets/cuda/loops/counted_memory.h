@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "codegen/targets/cuda/loops/loop_barriers.h"
@@ -34,6 +35,9 @@ struct HeldLoad {
 struct HeldValues {
   std::vector<HeldStore> stores;
   std::vector<HeldLoad> loads;
+  /// Other stores whose values nobody reads in memory, by nest and instruction: products get them
+  /// by exchange.
+  std::vector<std::pair<size_t, size_t>> unread;
 
   /// How many values of an element are in registers.
   int values() const;
@@ -46,8 +50,9 @@ struct HeldValues {
 /// is the number of columns that a block owns.
 std::vector<size_t> find_pairs(const LoopNests& nests, size_t nest, int64_t units_of_block);
 
-/// Finds them for a loop in which a lane has the same elements in every nest and whose rows are
-/// private. `exchanges` are those of all of its products; at most so many values of an element.
+/// Finds them for a loop. `exchanges` are those of all of its products; at most so many values of
+/// an element are in registers: none unless a lane has the same elements in every nest and rows are
+/// private.
 HeldValues find_held_values(const LoopNests& nests, const std::vector<Exchange>& exchanges,
                             int most);
 

@@ -36,6 +36,9 @@ class CountedNestText {
     for (const HeldStore& store : loop.held.stores) {
       if (store.nest == nest) body_.hold_store(store.store, held_name(store), store.in_memory);
     }
+    for (const auto& [of, store] : loop.held.unread) {
+      if (of == nest) body_.leave_out_of_memory(store);
+    }
   }
 
   /// `postponed` is that of counted_nest_text().
@@ -254,6 +257,7 @@ class CountedNestText {
     text_.open("for (int at_column = 0; at_column < {}; ++at_column)", columns_);
     define_column();
     text_.line("const bool there = row < row_end && column < column_end;");
+    body_.keep_zeros_elsewhere();
     body_.write(text_, Level::element, "there");
     text_.close();
     text_.close();

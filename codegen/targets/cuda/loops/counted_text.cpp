@@ -17,14 +17,14 @@ namespace {
 constexpr std::string_view kFunctions =
     R"(// The address of shared memory, as instructions for it take it.
 __device__ __forceinline__ unsigned shared_address(const float* at) {
-  unsigned long long address = 0ull;
+  unsigned long long address;
   asm volatile("cvta.to.shared.u64 %0, %1;" : "=l"(address) : "l"(at));
   return (unsigned)address;
 }
 
 // The corresponding address in the block of that rank of the cluster.
 __device__ __forceinline__ unsigned peer_address(unsigned address, unsigned rank) {
-  unsigned there = 0u;
+  unsigned there;
   asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(rank));
   return there;
 }

@@ -133,9 +133,9 @@ void NestBody::write(TextWriter& text, Level level, const std::string& when) {
           const std::string value =
               converted(values_[size_t(in.a)], program_.body[size_t(in.a)].dtype, dtype);
           text.line("{}[at_row][at_column] = {};", kept->second,
-                    when_.empty()
-                        ? value
-                        : fmt::format("{} ? {} : {}", when_, value, literal_text(dtype, 0)));
+                    zeros_elsewhere_
+                        ? fmt::format("{} ? {} : {}", when_, value, literal_text(dtype, 0))
+                        : value);
         } else {
           write_store(text, in);
         }
@@ -217,9 +217,8 @@ void NestBody::declare_kept(TextWriter& text, int rows, int columns) {
     const NestInstruction& in = program_.body[i];
     if (in.kind != NestOp::store || levels_[i] != Level::element || kept_.contains(i)) continue;
     kept_[i] = names_.make("kept_" + name_of(ParameterKind::base, in.operand));
-    text.line("{} {}[{}][{}] = {{}};",
-              register_type_text(program_.operands[size_t(in.operand)].dtype), kept_[i], rows,
-              columns);
+    text.line("{} {}[{}][{}];", register_type_text(program_.operands[size_t(in.operand)].dtype),
+              kept_[i], rows, columns);
   }
 }
 

@@ -50,7 +50,7 @@ class NestBody {
   std::string name_of(ParameterKind kind, int index, int axis = 0) const;
 
   /// Writes the instructions of a level. Loads are executed only where `when` holds: a thread
-  /// without work must not read memory that another one writes. Elsewhere a kept store has zero.
+  /// without work must not read memory that another one writes.
   void write(TextWriter& text, Level level, const std::string& when = {});
   /// From now on a load of an element is what these registers hold for `at_row` and `at_column`.
   void hold_load(size_t load, const std::string& name) { held_[load] = name; }
@@ -69,6 +69,8 @@ class NestBody {
   /// From now on a store of elements keeps its values in these registers; store_kept() leaves it
   /// out unless it goes to memory too.
   void hold_store(size_t store, std::string name, bool in_memory);
+  /// From now on a store of elements whose values are kept in registers does not go to memory.
+  void leave_out_of_memory(size_t store) { not_stored_.insert(store); }
   /// Number of loads per element that are not held.
   size_t element_loads() const { return loads_of_elements().size(); }
   /// From now on the loads of elements are in registers, for `rows` and `columns` of a thread:
@@ -77,8 +79,11 @@ class NestBody {
   /// Loads those of that width, for `at_row` and `at_column`.
   void load_ahead(TextWriter& text, Columns columns = Columns::one) const;
   /// From now on stores of elements keep their values in registers, for `rows` and `columns` of a
-  /// thread: zeros where there is no element.
+  /// thread.
   void declare_kept(TextWriter& text, int rows, int columns);
+  /// From now on registers of stores are zero where the `when` of write() does not hold: others
+  /// multiply with them.
+  void keep_zeros_elsewhere() { zeros_elsewhere_ = true; }
   /// The register that has the value for a part of a stored operand, without indices.
   std::string kept_name(int operand, int part) const;
   /// Stores those of that width, for `at_row` and `at_column`.
@@ -124,6 +129,7 @@ class NestBody {
   std::set<size_t> not_stored_;              ///< stores that memory does without
   std::set<size_t> pairs_;                   ///< accesses of two columns
   std::string when_;
+  bool zeros_elsewhere_ = false;
 };
 
 }  // namespace graphc::core::cuda

@@ -32,7 +32,7 @@ __device__ __forceinline__ unsigned short bf16_bits(float x) {
      R"(// The same number. The compiler takes it for another one each time, so that what depends
 // on it is computed where it is used, and takes no registers from step to step.
 __device__ __forceinline__ int renewed(int x) {
-  unsigned same = 0u;
+  unsigned same;
   asm volatile("mov.u32 %0, %1;" : "=r"(same) : "r"((unsigned)x));
   return (int)same;
 }
@@ -50,14 +50,14 @@ __device__ __forceinline__ float tf32_value(unsigned bits) {
 )"},
     {"tf32_bits(",
      R"(__device__ __forceinline__ unsigned tf32_bits(float x) {
-  unsigned bits = 0u;
+  unsigned bits;
   asm volatile("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x));
   return bits;
 }
 )"},
     {"bf16_pair(",
      R"(__device__ __forceinline__ unsigned bf16_pair(float first, float second) {
-  unsigned bits = 0u;
+  unsigned bits;
   asm volatile("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(second), "f"(first));
   return bits;
 }
@@ -77,7 +77,7 @@ __device__ __forceinline__ void load_pair(float* pair, const float* at) {
 )"},
     {"load_bf16_pair(",
      R"(__device__ __forceinline__ unsigned load_bf16_pair(const unsigned short* at) {
-  unsigned pair = 0u;
+  unsigned pair;
   asm volatile("ld.global.u32 %0, [%1];" : "=r"(pair) : "l"(at) : "memory");
   return pair;
 }
@@ -94,7 +94,7 @@ __device__ __forceinline__ void load_pair(float* pair, const float* at) {
 )"},
     {"f16_pair(",
      R"(__device__ __forceinline__ unsigned f16_pair(float first, float second) {
-  unsigned bits = 0u;
+  unsigned bits;
   asm volatile("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(second), "f"(first));
   return bits;
 }
@@ -136,7 +136,7 @@ __device__ __forceinline__ long long whole(double x) {
 __device__ __forceinline__ float sigmoid(float x) {
   const float e = expf(-fabsf(x));
   const float n = x < 0.0f ? e : 1.0f, d = 1.0f + e;
-  float r = 0.0f;
+  float r;
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(d));
   r = fmaf(fmaf(-d, r, 1.0f), r, r);
   const float q = n * r;

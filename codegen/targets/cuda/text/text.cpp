@@ -118,6 +118,17 @@ std::string in_comment(std::string_view name) {
   return text;
 }
 
+bool has_word(std::string_view text, std::string_view word) {
+  const auto is_of_name = [&](size_t at) {
+    return at < text.size() &&
+           (std::isalnum(static_cast<unsigned char>(text[at])) || text[at] == '_');
+  };
+  for (size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
+    if (!(at > 0 && is_of_name(at - 1)) && !is_of_name(at + word.size())) return true;
+  }
+  return false;
+}
+
 void TextWriter::lines(std::string_view text) {
   while (!text.empty()) {
     const size_t end = text.find('\n');

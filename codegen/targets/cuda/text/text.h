@@ -29,6 +29,9 @@ std::string_view register_type_text(DType dtype);
 /// to it, are replaced.
 std::string in_comment(std::string_view name);
 
+/// Whether an identifier occurs in the text.
+bool has_word(std::string_view text, std::string_view word);
+
 /// Lines of text, indented by the scopes around them.
 class TextWriter {
  public:

@@ -267,11 +267,20 @@ class TileText {
     text_.line("const bool row_there = {}row < {};", has_sums.empty() ? "" : has_sums + " && ",
                loops_.row_end());
   }
-  void open_columns() {
+  void open_column() {
     text_.line("#pragma unroll");
     text_.open("for (int at_column = 0; at_column < {}; ++at_column)", product_->columns());
+  }
+  void define_column() {
     text_.line("const long long column = first_column + {};", product_->column());
+  }
+  void define_there() {
     text_.line("const bool there = row_there && column < {};", loops_.column_end());
+  }
+  void open_columns() {
+    open_column();
+    define_column();
+    define_there();
   }
 
   /// Computes the elements of a row beside each other: a branch for each would let a thread compute
@@ -284,8 +293,13 @@ class TileText {
     body_.write(text_, Level::once, when);
     body_.write(text_, Level::row, when);
     body_.declare_kept(text_, product_->rows(), product_->columns());
-    open_columns();
-    body_.write(text_, Level::element, "there");
+    TextWriter body(1);
+    body_.write(body, Level::element, "there");
+    open_column();
+    const bool asks = has_word(body.text(), "there");
+    if (asks || has_word(body.text(), "column")) define_column();
+    if (asks) define_there();
+    text_.lines(body.text());
     text_.close();
     open_columns();
     text_.open("if (there)");
