@@ -141,7 +141,7 @@ void RowBody::write_instruction(TextWriter& text, size_t i) {
   switch (in.kind) {
     case NestOp::load:
       return define(program_.operands[operand].kind == OperandKind::load
-                        ? "this_" + bound_[operand].name
+                        ? "this_" + bound_[operand].name.substr(0, bound_[operand].name.find('['))
                         : "this_number",
                     loaded(in));
     case NestOp::scalar: {

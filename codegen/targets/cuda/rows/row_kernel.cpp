@@ -35,8 +35,6 @@ class RowKernelText {
   RowKernel write(std::string_view name) {
     begin();
     TextWriter steps(1);
-    steps.open("for (long long iteration = 0; iteration < steps; ++iteration)");
-    load_step(steps);
     std::set<int> loaded;
     for (size_t n = 0; n < loop_.nests.size(); ++n) {
       load_late(steps, loop_.nests[n], loaded);
@@ -44,9 +42,9 @@ class RowKernelText {
     }
     store_step(steps);
     hand_on(steps);
-    steps.close();
-    store_last(steps);
-    return {finish(name, before_.text() + steps.text()),
+    TextWriter last(1);
+    store_last(last);
+    return {finish(name, before_.text() + loop_over(steps.text()) + last.text()),
             sum_of_shares(nests_, loop_, threads_, fmt::format("{}_shares", name)),
             bytes_of_shares(nests_, loop_, threads_)};
   }
@@ -79,6 +77,36 @@ class RowKernelText {
       before_.line("__syncthreads();  // the steps write what the first one finds");
   }
 
+  /// The loop over steps. Each phase has a text of its own: first for as many steps at a time as
+  /// there are phases, without a condition, since where ways meet all that is carried would be
+  /// copied; then for those that are left, for which everything is loaded.
+  std::string loop_over(const std::string& step) const {
+    TextWriter text(1);
+    const int phases = memory_.phases();
+    const auto write_phases = [&](int count) {
+      text.line("#pragma unroll");
+      text.open("for (int phase = 0; phase < {}; ++phase)", count);
+      text.line("const long long iteration = first + phase;");
+    };
+    text.line("long long first = 0;");
+    text.open("while (first + {} <= steps)", phases);
+    write_phases(phases);
+    TextWriter loads(1);
+    load_step(loads);
+    text.lines(loads.text());
+    text.lines(step);
+    text.close();
+    text.line("first = first + {};", phases);
+    text.close();
+    if (phases == 1) return text.text();
+    write_phases(phases - 1);
+    text.open("if (iteration < steps)");
+    text.lines(step);
+    text.close();
+    text.close();
+    return text.text();
+  }
+
   /// Whether a thread may store what others load before the steps.
   bool writes_what_it_finds() const {
     for (const RowValue& found : loop_.values) {
@@ -108,17 +136,13 @@ class RowKernelText {
     RowText::close(text, scopes);
   }
 
-  /// At the beginning of a step: what was loaded for it becomes its value, and what a later step
-  /// needs is loaded.
+  /// At the beginning of a step: what a later step needs is loaded.
   void load_step(TextWriter& text) const {
+    // A factor takes one instruction, a choice between two numbers of 64 bits two.
+    if (memory_.phases() > 1)
+      text.line("const int more = renewed(iteration + {} < steps ? 1 : 0);", memory_.phases());
     for (size_t v = 0; v < loop_.values.size(); ++v) {
-      const int ahead = memory_.ahead(v);
-      if (ahead == 0) continue;
-      for (int n = 0; n < ahead; ++n)
-        copy(text, memory_.name(v, n + 1), memory_.name(v, n), loop_.values[v].spread);
-      text.open("if (iteration + {} < steps)", ahead);
-      memory_.load(text, v, ahead);
-      text.close();
+      if (memory_.ahead(v) > 0) memory_.load(text, v);
     }
   }
 
@@ -129,7 +153,7 @@ class RowKernelText {
       const auto v = size_t(operand.value);
       if (loop_.values[v].origin == Origin::memory && memory_.ahead(v) == 0 &&
           loaded.insert(operand.value).second)
-        memory_.load(text, v, 0);
+        memory_.load(text, v);
     }
   }
 
@@ -179,7 +203,7 @@ class RowKernelText {
       const RowValue& value = loop_.values[size_t(operand.value)];
       std::string name = memory_.name(size_t(operand.value));
       if (operand.spread != value.spread) {
-        const std::string turned = names_.make(name + "_turned");
+        const std::string turned = names_.make(name.substr(0, name.find('[')) + "_turned");
         rows_.turn(text, name, turned, operand.spread, value.place.dtype);
         name = turned;
       }
@@ -249,7 +273,8 @@ RowKernelPlan row_kernel(const LoopNests& nests, std::pair<int, int> phases, std
                          const Gpu& gpu) {
   const RowPlan plan = row_loop(nests, phases);
   if (!plan.loop) return {{}, plan.reason};
-  if (nests.loop->steps < 2) return {{}, fmt::format("it has {} steps", nests.loop->steps)};
+  if (nests.loop->steps < 2 || nests.loop->steps > std::numeric_limits<int32_t>::max())
+    return {{}, fmt::format("it has {} steps", nests.loop->steps)};
   if (plan.loop->loop_rows > kMostRows)
     return {{}, fmt::format("it has {} rows", plan.loop->loop_rows)};
   const RowThreads threads = row_threads(*nests.plan, *plan.loop, gpu);

@@ -3,19 +3,26 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+
 #include "codegen/targets/cuda/rows/row_parts.h"
 #include "codegen/targets/cuda/text/scalar_text.h"
 
 namespace graphc::core::cuda {
 namespace {
 
-/// Steps by which vectors and numbers are loaded ahead, and matrices, where registers suffice: a
-/// step takes less time than a load.
-constexpr int kVectorsAhead = 2, kMatricesAhead = 1;
+/// By how many steps matrices, and vectors and numbers, are loaded ahead: the first of these for
+/// which registers suffice, or the last. A step takes less time than a load.
+constexpr std::pair<int, int> kAhead[] = {{2, 2}, {1, 1}, {0, 2}, {0, 1}};
 
 /// The variables of the text that are no values, here and in the files beside this one.
 constexpr std::string_view kOwnNames[] = {"steps",
                                           "iteration",
+                                          "phase",
+                                          "more",
+                                          "first",
                                           "row",
                                           "part",
                                           "lane",
@@ -54,27 +61,22 @@ void RowParameters::add_place(const std::string& type, const std::string& name,
 
 RowMemory::RowMemory(const LoopNests& nests, const RowLoop& loop, const RowThreads& threads,
                      const RowText& rows, Names& names)
-    : nests_(nests),
-      loop_(loop),
-      threads_(threads),
-      rows_(rows),
-      unique_(names),
-      matrices_ahead_(kMatricesAhead),
-      vectors_ahead_(kVectorsAhead) {
-  while ((matrices_ahead_ > 0 || vectors_ahead_ > 1) &&
-         threads.registers(loop, matrices_ahead_, vectors_ahead_) > threads.most_registers())
-    --(matrices_ahead_ > 0 ? matrices_ahead_ : vectors_ahead_);
+    : nests_(nests), loop_(loop), threads_(threads), rows_(rows), unique_(names) {
+  for (const auto& [matrices, vectors] : kAhead) {
+    matrices_ahead_ = matrices;
+    vectors_ahead_ = vectors;
+    if (threads.registers(loop, matrices, vectors) <= threads.most_registers()) break;
+  }
+  for (size_t v = 0; v < loop.values.size(); ++v) phases_ = std::max(phases_, 1 + ahead(v));
   for (const std::string_view own : kOwnNames) unique_.make(own);
   for (int dtype = 0; dtype <= int(DType::boolean); ++dtype)
     unique_.make(RowText::meeting_name(DType(dtype)));
   for (size_t v = 0; v < loop.values.size(); ++v) {
     const int buffer = loop.values[v].place.place.base.buffer;
-    names_.push_back({unique_.make(nests.plan->buffers[size_t(buffer)].name)});
-    for (int n = 1; n <= ahead(v); ++n)
-      names_[v].push_back(unique_.make(fmt::format("{}_in_{}", names_[v][0], n)));
+    names_.push_back(unique_.make(nests.plan->buffers[size_t(buffer)].name));
     apart_.emplace_back();
     if (!threads.division.is_share.empty() && threads.division.ends_whole[v])
-      apart_[v] = {unique_.make(names_[v][0] + "_share"), unique_.make(names_[v][0] + "_whole")};
+      apart_[v] = {unique_.make(names_[v] + "_share"), unique_.make(names_[v] + "_whole")};
   }
 }
 
@@ -87,18 +89,18 @@ int RowMemory::ahead(size_t v) const {
 void RowMemory::declare(TextWriter& text, size_t v, RowParameters& parameters) {
   const RowValue& value = loop_.values[v];
   const RowPlace& place = value.place;
-  for (const std::string& each : names_[v])
-    text.line("{} {}{};", register_type_text(place.dtype), each, rows_.extents(value.spread));
+  text.line("{} {}{}{};", register_type_text(place.dtype), names_[v],
+            ahead(v) > 0 ? fmt::format("[{}]", phases_) : std::string(),
+            rows_.extents(value.spread));
   const bool is_stored = value.is_stored && !threads_.division.in_shares(v);
   if (value.origin == Origin::made && !is_stored) return;
-  const std::string& own = name(v);
+  const std::string& own = names_[v];
   const std::string type =
       fmt::format("{}{}*", value.is_stored ? "" : "const ", stored_type_text(place.dtype));
   const auto number = [&](std::string_view what, int64_t bytes) {
-    if (bytes == 0) return std::string();
-    const std::string unique = unique_.make(fmt::format("{}_{}", own, what));
-    parameters.add_number(unique, elements_of_bytes(bytes, place.dtype));
-    return unique;
+    return bytes == 0 ? std::string()
+                      : this->number(parameters, fmt::format("{}_{}", own, what),
+                                     elements_of_bytes(bytes, place.dtype));
   };
   // What is carried is loaded before the first step alone.
   const bool is_first_alone =
@@ -115,6 +117,14 @@ void RowMemory::declare(TextWriter& text, size_t v, RowParameters& parameters) {
   if (is_first_alone) return;
   pointer.step = number("step", place.place.step);
   pointer.slot = number("slot", place.place.slot);
+  if (ahead(v) > 0 && !place.place.first && pointer.slot.empty() && !pointer.step.empty()) {
+    pointer.next = unique_.make(own + "_next");
+    add_moving(text, type, pointer.next, pointer);
+  }
+  if (is_stored && pointer.slot.empty() && !pointer.step.empty()) {
+    pointer.to = unique_.make(own + "_to");
+    add_moving(text, type, pointer.to, pointer);
+  }
   if (!place.place.first) return;
   const std::string first = unique_.make(own + "_first");
   parameters.add_place(type, first, *place.place.first);
@@ -122,9 +132,32 @@ void RowMemory::declare(TextWriter& text, size_t v, RowParameters& parameters) {
   text.line("{} {} = {}{};", type, pointer.first, first, row);
 }
 
+/// The name of a parameter, an int where that suffices: it moves a pointer by fewer instructions.
+std::string RowMemory::number(RowParameters& parameters, const std::string& name,
+                              int64_t elements) {
+  const std::string unique = unique_.make(name);
+  parameters.add_number(
+      unique, elements,
+      std::abs(elements) <= std::numeric_limits<int32_t>::max() ? "int" : "long long");
+  return unique;
+}
+
+/// Declares a pointer that is in each step where the value is.
+void RowMemory::add_moving(TextWriter& text, const std::string& type, const std::string& pointer,
+                           const Pointer& of) const {
+  text.line("{} {} = {};", type, pointer, pointer_in(of, After::first));
+}
+
+/// Moves such a pointer on, by `more` steps if that is given.
+void RowMemory::advance(TextWriter& text, const std::string& pointer, const std::string& step,
+                        std::string_view more) const {
+  text.line("{0} = &{0}[{1}{2}{3}{4}];", pointer, nests_.loop->reverse ? "-" : "", more,
+            more.empty() ? "" : " * ", step);
+}
+
 void RowMemory::declare_shares(TextWriter& text, size_t v, const Shares& shares,
                                RowParameters& parameters) {
-  const std::string& own = name(v);
+  const std::string& own = names_[v];
   const std::string type = fmt::format("{}*", register_type_text(shares.dtype));
   const std::string base = unique_.make(own + "_shares"), rows = unique_.make(own + "_rows"),
                     offset = unique_.make(own + "_offset");
@@ -140,7 +173,11 @@ void RowMemory::declare_shares(TextWriter& text, size_t v, const Shares& shares,
               stays ? "" : "steps * ", rows, shares.elements);
   };
   point(pointer.here, "part");
-  pointer.step = stays ? std::string() : fmt::format("({} * {})", rows, shares.elements);
+  if (!stays) {
+    pointer.step = number(parameters, own + "_share_step", loop_.loop_rows * shares.elements);
+    pointer.to = unique_.make(own + "_share_to");
+    add_moving(text, type, pointer.to, pointer);
+  }
   if (share_name(v).empty()) return;
   const Spread spread = loop_.values[v].spread;
   for (const std::string& each : {share_name(v), whole_name(v)})
@@ -148,6 +185,9 @@ void RowMemory::declare_shares(TextWriter& text, size_t v, const Shares& shares,
   wholes_[v] = pointer;
   wholes_[v].here = unique_.make(own + "_whole_at");
   point(wholes_[v].here, std::to_string(shares.count - 1));
+  if (stays) return;
+  wholes_[v].to = unique_.make(own + "_whole_to");
+  add_moving(text, type, wholes_[v].to, wholes_[v]);
 }
 
 /// The pointer `ahead` iterations after the first one, or after the current one: "q_at +
@@ -158,6 +198,7 @@ std::string RowMemory::pointer_in(const Pointer& pointer, After after, int ahead
     return pointer.slot.empty()
                ? pointer.here
                : fmt::format("{} + (steps - 1) % 2 * {}", pointer.here, pointer.slot);
+  if (after == After::current && ahead == 0 && !pointer.to.empty()) return pointer.to;
   const bool in_steps = after == After::current;
   std::string iteration = in_steps ? "iteration" : "";
   if (in_steps && ahead > 0) iteration = fmt::format("(iteration + {})", ahead);
@@ -177,7 +218,12 @@ std::string RowMemory::index(const RowPlace& place) const {
                      elements_of_bytes(place.of_column, place.dtype));
 }
 
-void RowMemory::load_from(TextWriter& text, size_t v, int ahead, const std::string& pointer) const {
+std::string RowMemory::name(size_t v, std::string_view phase) const {
+  return phase.empty() ? names_[v] : fmt::format("{}[{}]", names_[v], phase);
+}
+
+void RowMemory::load_from(TextWriter& text, size_t v, const std::string& to,
+                          const std::string& pointer) const {
   const RowValue& value = loop_.values[v];
   const DType dtype = value.place.dtype;
   text.open_block();
@@ -185,7 +231,7 @@ void RowMemory::load_from(TextWriter& text, size_t v, int ahead, const std::stri
   const int scopes = rows_.open(text, value.spread);
   const std::string loaded = loaded_text(dtype, fmt::format("from[{}]", index(value.place)));
   const bool is_share = !threads_.division.is_share.empty() && threads_.division.starts_as_share[v];
-  text.line("{} = {};", RowText::element(name(v, ahead), value.spread),
+  text.line("{} = {};", RowText::element(to, value.spread),
             is_share ? RowText::of_first_part(loaded, dtype) : loaded);
   RowText::close(text, scopes);
   text.close();
@@ -196,25 +242,37 @@ void RowMemory::load_before(TextWriter& text, size_t v) const {
   if (value.origin == Origin::made) return;
   const Pointer& pointer = pointers_.at(v);
   const std::string first =
-      pointer.first.empty() ? pointer_in(pointers_.at(v), After::first) : pointer.first;
-  if (value.origin != Origin::memory) return load_from(text, v, 0, first);
-  for (int n = 1; n <= ahead(v); ++n) {
-    if (n == 1) {
-      load_from(text, v, n, first);
-      continue;
+      pointer.first.empty() ? pointer_in(pointer, After::first) : pointer.first;
+  if (value.origin != Origin::memory) return load_from(text, v, names_[v], first);
+  for (int n = 0; n < ahead(v); ++n) {
+    const std::string to = name(v, std::to_string(n));
+    if (!pointer.next.empty()) {
+      load_from(text, v, to, pointer.next);
+      advance(text, pointer.next, pointer.step, fmt::format("(steps > {} ? 1 : 0)", n + 1));
+    } else {
+      load_from(text, v, to, n == 0 ? first : pointer_in(pointer, After::first, n));
     }
-    text.open("if (steps > {})", n - 1);
-    load_from(text, v, n, pointer_in(pointers_.at(v), After::first, n - 1));
-    text.close();
   }
 }
 
-void RowMemory::load(TextWriter& text, size_t v, int ahead) const {
-  const std::string& first = pointers_.at(v).first;
-  const std::string here = pointer_in(pointers_.at(v), After::current, ahead);
-  const bool may_be_first = ahead == 0 && !first.empty();
-  load_from(text, v, ahead,
-            may_be_first ? fmt::format("iteration == 0 ? {} : {}", first, here) : here);
+void RowMemory::load(TextWriter& text, size_t v) const {
+  const Pointer& pointer = pointers_.at(v);
+  const int ahead = this->ahead(v);
+  const std::string here = pointer_in(pointer, After::current, ahead);
+  if (ahead == 0)
+    return load_from(text, v, names_[v],
+                     pointer.first.empty()
+                         ? here
+                         : fmt::format("iteration == 0 ? {} : {}", pointer.first, here));
+  const std::string to = name(v, fmt::format("(phase + {}) % {}", ahead, phases_));
+  // Where there is none the last one again: a load that has a condition waits for it.
+  if (!pointer.next.empty()) {
+    load_from(text, v, to, pointer.next);
+    return advance(text, pointer.next, pointer.step, "more");
+  }
+  text.open("if (iteration + {} < steps)", ahead);
+  load_from(text, v, to, here);
+  text.close();
 }
 
 void RowMemory::store(TextWriter& text, size_t v, After after) const {
@@ -233,6 +291,8 @@ void RowMemory::store(TextWriter& text, size_t v, After after) const {
             stored_text(dtype, RowText::element(name(v), value.spread)));
   RowText::close(text, scopes);
   text.close();
+  const Pointer& pointer = pointers_.at(v);
+  if (after == After::current && !pointer.to.empty()) advance(text, pointer.to, pointer.step);
 }
 
 /// Every part stores its share, in the type in which they are added, and the elements side by side.
@@ -256,6 +316,11 @@ void RowMemory::store_share(TextWriter& text, size_t v, After after) const {
               RowText::element(whole_name(v), value.spread));
   RowText::close(text, scopes);
   text.close();
+  if (after == After::last) return;
+  for (const auto* pointers : {&shares_, &wholes_}) {
+    const auto of = pointers->find(v);
+    if (of != pointers->end()) advance(text, of->second.to, of->second.step);
+  }
 }
 
 }  // namespace graphc::core::cuda

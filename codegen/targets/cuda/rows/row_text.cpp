@@ -137,6 +137,13 @@ std::string RowText::meeting_place(TextWriter& text, DType dtype, int64_t elemen
   return meeting_name(dtype) + "[turn]";
 }
 
+std::string RowText::joined(const std::function<std::string(int)>& part, int first, int count,
+                            const Join& join) {
+  if (count == 1) return part(first);
+  const int half = count / 2;
+  return join(joined(part, first, half, join), joined(part, first + half, count - half, join));
+}
+
 void RowText::meet(TextWriter& text, bool along_rows, const std::string& name, Spread spread,
                    DType dtype, const Join& join) {
   const ThreadAxis& axis = along_rows ? threads_.rows : threads_.columns;
@@ -173,11 +180,10 @@ void RowText::meet(TextWriter& text, bool along_rows, const std::string& name, S
   text.close();
   text.line("__syncthreads();");
   scopes = open(text, spread);
-  text.line("{} = {}[{}];", own, place, at);
-  text.line("#pragma unroll");
-  text.open("for (int warp = 1; warp < {}; ++warp)", axis.warps);
-  text.line("{} = {};", own, join(own, fmt::format("{}[warp * {} + {}]", place, count, at)));
-  text.close();
+  const auto of_warp = [&](int each) {
+    return fmt::format("{}[{} + {}]", place, each * count, at);
+  };
+  text.line("{} = {};", own, joined(of_warp, 0, axis.warps, join));
   close(text, scopes);
   text.close();
 }

@@ -62,6 +62,9 @@ class RowText {
  private:
   /// The first element of the block's part, as a term of a sum.
   static std::string begin_of(const ThreadAxis& axis);
+  /// Parts joined in pairs, so that none waits for all others.
+  static std::string joined(const std::function<std::string(int)>& part, int first, int count,
+                            const Join& join);
   std::string meeting_place(TextWriter& text, DType dtype, int64_t elements);
 
   const RowThreads& threads_;

@@ -19,10 +19,13 @@ constexpr int kLanesOfWarp = 32, kMostWarps = 32;
 constexpr int kSchedulers = 4;
 /// Cycles until a result can be used: of an addition, of a shuffle with its addition, and of what
 /// several warps have written into shared memory.
-constexpr double kAdditionLatency = 4, kShuffleLatency = 27, kMeetingLatency = 60;
+constexpr double kAdditionLatency = 4, kShuffleLatency = 27, kMeetingLatency = 75;
+/// The share of its instructions by which a warp delays another one of its scheduler, which could
+/// start one of its own at the time. A guess: it prefers blocks to warps where they take as long.
+constexpr double kDelay = 0.1;
 /// Instructions of a step that do not depend on the division, and those beside each access of a
-/// value: its address, and whether there is a step to load for.
-constexpr double kInstructionsOfStep = 12, kInstructionsOfAccess = 6;
+/// value: those of its address.
+constexpr double kInstructionsOfStep = 12, kInstructionsOfAccess = 5;
 /// Registers of a multiprocessor, the most of a thread, and those that a thread takes for its own
 /// place and for the address of a value.
 constexpr int64_t kRegistersOfAll = 64 << 10, kRegistersOfThread = 255;
@@ -49,7 +52,8 @@ struct StepCost {
   /// as a scheduler takes for its warps, or as what they share: a shuffle and a line a cycle.
   double cycles(int warps) const {
     const double turns = double((warps + kSchedulers - 1) / kSchedulers);
-    return std::max({instructions + latency, instructions * turns, shuffles * warps, lines});
+    const double alone = instructions + latency + kDelay * instructions * (turns - 1);
+    return std::max({alone, instructions * turns, shuffles * warps, lines});
   }
 };
 
@@ -109,10 +113,7 @@ StepCost cost_of_step(const Plan& plan, const RowLoop& loop, const RowThreads& t
   for (const RowNest& nest : loop.nests)
     add_nest(cost, plan.programs[size_t(nest.call->program)], nest, threads);
   for (const RowValue& value : loop.values) {
-    if (value.origin == Origin::memory) {
-      add_access(cost, value, threads);
-      cost.instructions += double(threads.elements(value.spread));  // what was loaded ahead
-    }
+    if (value.origin == Origin::memory) add_access(cost, value, threads);
     if (value.is_stored && !value.place.is_of_last()) add_access(cost, value, threads);
   }
   const double spilled =
