@@ -14,6 +14,7 @@
 #include <set>
 
 #include "codegen/targets/cuda/launches/launches.h"
+#include "codegen/targets/cuda/text/text_shape.h"
 #include "tests/codegen/cuda/text_mutants.h"
 #include "tests/codegen/cuda/text_trial.h"
 #include "tests/codegen/variants.h"
@@ -227,6 +228,19 @@ TEST(TextMutantRules, AllMatchSomewhere) {
   }
   EXPECT_THAT(unused, ::testing::IsEmpty());
   EXPECT_TRUE(unseen.empty()) << unseen[0].rule << ": " << unseen[0].part;
+}
+
+/// A kernel that does something else is never taken for another one (text_shape.h).
+TEST(TextMutantRules, GiveTextsOtherShapes) {
+  for (const Subject& subject : text_subjects()) {
+    const Trial trial(subject, 0);
+    for (const cuda::KernelText& kernel : trial.launches().kernels) {
+      const std::string shape = cuda::shape_of(kernel);
+      for (const TextMutant& mutant : mutants_of(kernel.text))
+        EXPECT_NE(cuda::shape_of({kernel.name, mutant.text}), shape)
+            << mutant.before << "  ->  " << mutant.now;
+    }
+  }
 }
 
 TEST(TextMutantRules, LeaveCommentsAndHeadsAlone) {

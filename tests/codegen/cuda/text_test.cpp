@@ -17,6 +17,7 @@
 #include "codegen/targets/cuda/launches/launches.h"
 #include "codegen/targets/cuda/machine.h"
 #include "codegen/targets/cuda/text/scalar_text.h"
+#include "codegen/targets/cuda/text/text_shape.h"
 #include "ir/text.h"
 #include "models/registry.h"
 #include "tests/codegen/cuda/kernel_texts.h"
@@ -155,6 +156,48 @@ TEST(CudaText, NothingWaitsForALoadBeforeTheNextOne) {
     }
   }
   EXPECT_GT(loads, 100);
+}
+
+std::string shape_of(const std::string& text) { return cuda::shape_of({"f", text}); }
+
+TEST(CudaText, ShapesHaveNoNames) {
+  const std::string text =
+      "// one\n__device__ float twice(float x) {\n  return x + x;\n}\n"
+      "extern \"C\" __global__ void f(float* a, const float* b, long long a_row) {\n"
+      "  for (int at = 0; at < 3; ++at) a[at * a_row + threadIdx.x] = twice(tanhf(b[at]));  // "
+      "two\n}\n";
+  const auto with = [&](std::string_view from, std::string_view to) {
+    return std::regex_replace(text, std::regex(std::string(from)), std::string(to));
+  };
+  const std::string shape = shape_of(text);
+  EXPECT_EQ(shape_of(with("\\ba\\b", "result")), shape);
+  EXPECT_EQ(shape_of(with("\\ba_row\\b", "x")), shape) << "x is a name of another function, too";
+  EXPECT_EQ(shape_of(with("\\btwice\\b", "doubled")), shape);
+  EXPECT_EQ(shape_of(with("// (one|two)", "// three")), shape);
+  EXPECT_EQ(cuda::shape_of({"g", with("\\bf\\(", "g(")}), shape) << "the kernel's name";
+  for (const auto& [from, to] : std::vector<std::pair<const char*, const char*>>{
+           {"tanhf", "expf"},                                             // a function of CUDA
+           {"threadIdx\\.x", "threadIdx.y"},                              // a member
+           {"x \\+ x", "x * x"},                                          // another body
+           {"at < 3", "at < 4"},                                          // a number
+           {"float\\* a, const float\\* b", "float* b, const float* a"},  // what is written
+           {"long long a_row", "int a_row"}})                             // a type
+    EXPECT_NE(shape_of(with(from, to)), shape) << from;
+}
+
+/// Layers of a network whose loops differ in names alone are one kernel.
+TEST(CudaText, EqualLayersAreOneKernel) {
+  const auto kernels = [](const char* layers) {
+    const auto program = make_program("char-lm", {"hidden=40", "batch=4", "steps=5", layers});
+    const GraphPtr graph = program->model().trace("train", program->extents("train")).graph;
+    KernelTexts texts;
+    add_kernels(graph, "sm_90a", "fused", texts, Precision::bf16, cuda::Placement::cluster);
+    return std::ranges::count_if(texts, [](const auto& text) {
+      return text.first.find("iteration < steps") != std::string::npos;
+    });
+  };
+  EXPECT_EQ(kernels("layers=5"), kernels("layers=3"));
+  EXPECT_GE(kernels("layers=3"), 2);
 }
 
 TEST(CudaText, HasWords) {

@@ -16,6 +16,7 @@
 #include <tuple>
 #include <utility>
 
+#include "codegen/targets/cuda/text/text_shape.h"
 #include "runtime/cores.h"
 #include "runtime/cuda/nvrtc.h"
 
@@ -24,7 +25,7 @@ namespace {
 
 std::atomic<int64_t> made = 0;
 
-/// Kernels by device, architecture and text, including those that are no longer in use.
+/// Kernels by device, architecture and shape, including those that are no longer in use.
 struct Cache {
   std::mutex mutex;
   std::map<std::tuple<int, std::string, std::string>, KernelPtr> kernels;
@@ -45,10 +46,21 @@ std::string key_of_compiler(const std::string& architecture) {
                      architecture, fmt::join(compiler_options(), " "));
 }
 
+/// A text and what it is without its names.
+struct Shaped {
+  const KernelText* text = nullptr;
+  std::string shape;
+};
+
+/// A compiled kernel and the name that it has there, which may be that of another text.
+struct Image {
+  std::string name, code;
+};
+
 /// Creates the images of texts, each from its file or by the compiler.
 class Compilation {
  public:
-  Compilation(const std::vector<const KernelText*>& texts, const CodeOptions& options)
+  Compilation(const std::vector<Shaped>& texts, const CodeOptions& options)
       : texts_(texts),
         options_(options),
         compiler_(key_of_compiler(options.architecture)),
@@ -56,7 +68,7 @@ class Compilation {
         errors_(texts.size()) {}
 
   /// Runs on several threads; throws the first error after all have ended.
-  const std::vector<std::string>& run() {
+  const std::vector<Image>& run() {
     std::vector<std::jthread> threads;
     const size_t wanted = std::min(texts_.size(), size_t(std::max(default_thread_count(), 1)));
     try {
@@ -80,30 +92,36 @@ class Compilation {
   void work() {
     for (size_t i = next_++; i < texts_.size(); i = next_++) {
       try {
-        images_[i] = image_of(*texts_[i]);
+        images_[i] = image_of(texts_[i]);
       } catch (...) {
         errors_[i] = std::current_exception();
       }
     }
   }
 
-  std::string image_of(const KernelText& text) {
-    const std::string key = compiler_ + text.text;
-    if (std::optional<std::string> kept = options_.files.find(key)) return std::move(*kept);
-    std::string image =
-        compile_text(text.text, text.name + ".cu", options_.architecture, compiler_options()).image;
+  Image image_of(const Shaped& shaped) {
+    const std::string key = compiler_ + shaped.shape;
+    // Before the code its name, which ends with the line.
+    if (const std::optional<std::string> kept = options_.files.find(key)) {
+      const size_t end = kept->find('\n');
+      if (end != std::string::npos) return {kept->substr(0, end), kept->substr(end + 1)};
+    }
+    const auto& [name, text] = *shaped.text;
+    Image image{name,
+                compile_text(text, name + ".cu", options_.architecture, compiler_options()).image};
     ++compiled_;
-    if (std::string reason = options_.files.keep(key, image); !reason.empty()) {
+    if (std::string reason = options_.files.keep(key, image.name + '\n' + image.code);
+        !reason.empty()) {
       const std::lock_guard lock(mutex_);
       why_not_kept_ = std::move(reason);
     }
     return image;
   }
 
-  const std::vector<const KernelText*>& texts_;
+  const std::vector<Shaped>& texts_;
   const CodeOptions& options_;
   const std::string compiler_;
-  std::vector<std::string> images_;
+  std::vector<Image> images_;
   std::vector<std::exception_ptr> errors_;
   std::atomic<size_t> next_ = 0;
   std::atomic<int64_t> compiled_ = 0;
@@ -119,15 +137,17 @@ std::vector<KernelPtr> load_kernels(const DevicePtr& device, const std::vector<K
                                     const CodeOptions& options, CompileReport& report) {
   std::lock_guard lock(cache().mutex);
   auto& known = cache().kernels;
-  const auto key_of = [&](const KernelText& text) {
-    return std::tuple(device->ordinal(), options.architecture, text.text);
+  const auto key_of = [&](const std::string& shape) {
+    return std::tuple(device->ordinal(), options.architecture, shape);
   };
-  std::vector<const KernelText*> missing;
+  std::vector<std::string> shapes;
+  std::vector<Shaped> missing;
   for (const KernelText& text : texts) {
-    if (!known.contains(key_of(text))) missing.push_back(&text);
+    shapes.push_back(shape_of(text));
+    if (!known.contains(key_of(shapes.back()))) missing.push_back({&text, shapes.back()});
   }
   Compilation compilation(missing, options);
-  const std::vector<std::string>& images = compilation.run();
+  const std::vector<Image>& images = compilation.run();
   report.kernels += compilation.compiled();
   report.cache_hits += int64_t(texts.size()) - compilation.compiled();
   if (const std::string& reason = compilation.why_not_kept(); !reason.empty())
@@ -135,14 +155,14 @@ std::vector<KernelPtr> load_kernels(const DevicePtr& device, const std::vector<K
   report.lap(&CompileReport::codegen_s);
   device->make_current();
   for (size_t i = 0; i < missing.size(); ++i) {
-    Module module(device, images[i], missing[i]->name);
-    Kernel kernel = module.kernel(missing[i]->name);
-    known[key_of(*missing[i])] =
+    Module module(device, images[i].code, images[i].name);
+    Kernel kernel = module.kernel(images[i].name);
+    known[key_of(missing[i].shape)] =
         std::make_shared<LoadedKernel>(LoadedKernel{std::move(module), std::move(kernel)});
     ++made;
   }
   std::vector<KernelPtr> kernels;
-  for (const KernelText& text : texts) kernels.push_back(known.at(key_of(text)));
+  for (const std::string& shape : shapes) kernels.push_back(known.at(key_of(shape)));
   report.lap(&CompileReport::link_s);
   return kernels;
 }

@@ -16,6 +16,7 @@
 #include "codegen/targets/cuda/loops/loop_kernel.h"
 #include "codegen/targets/cuda/rows/row_kernel.h"
 #include "codegen/targets/cuda/text/merged_kernel.h"
+#include "codegen/targets/cuda/text/text_shape.h"
 #include "ir/cases.h"
 #include "ir/error.h"
 
@@ -314,7 +315,7 @@ class Recorder {
   }
 
   int kernel(KernelText text) {
-    const auto [found, is_new] = kernels_.emplace(text.text, int(launches_.kernels.size()));
+    const auto [found, is_new] = kernels_.emplace(shape_of(text), int(launches_.kernels.size()));
     if (is_new) launches_.kernels.push_back(std::move(text));
     return found->second;
   }
@@ -346,7 +347,7 @@ class Recorder {
   size_t record_ = std::numeric_limits<size_t>::max();
   Names names_;
   std::map<std::pair<int, std::string>, Known> nests_;
-  std::map<std::string, int> kernels_;
+  std::map<std::string, int> kernels_;  ///< by shape
   std::map<const LoopCall*, std::string> loops_;
   std::map<const TableCall*, int64_t> tables_;
   std::optional<LibraryForms> library_forms_;  ///< where cuBLASLt may compute products

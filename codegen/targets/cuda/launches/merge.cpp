@@ -13,6 +13,7 @@
 #include "codegen/step/order.h"
 #include "codegen/targets/cuda/libraries/library_product.h"
 #include "codegen/targets/cuda/text/merged_kernel.h"
+#include "codegen/targets/cuda/text/text_shape.h"
 
 namespace graphc::core::cuda {
 namespace {
@@ -181,7 +182,7 @@ class MergedStep {
  public:
   MergedStep(const Plan& plan, const Gpu& gpu, Launches& launches)
       : plan_(plan), most_blocks_(gpu.multiprocessors * kBlocksOfMultiprocessor), all_(launches) {
-    for (size_t i = 0; i < all_.kernels.size(); ++i) kernels_.emplace(all_.kernels[i].text, i);
+    for (size_t i = 0; i < all_.kernels.size(); ++i) kernels_.emplace(shape_of(all_.kernels[i]), i);
   }
 
   void run() {
@@ -218,7 +219,7 @@ class MergedStep {
     MergedKernel merged = merged_kernel(plan_, nests, name, most_blocks_);
     launch.grid = merged.grid;
     launch.arguments = std::move(merged.arguments);
-    const auto [found, is_new] = kernels_.emplace(merged.kernel.text, all_.kernels.size());
+    const auto [found, is_new] = kernels_.emplace(shape_of(merged.kernel), all_.kernels.size());
     if (is_new) all_.kernels.push_back(std::move(merged.kernel));
     launch.kernel = int(found->second);
     return launch;
@@ -254,7 +255,7 @@ class MergedStep {
   Launches& all_;
   Names names_;
   std::map<std::vector<const NestCall*>, std::string> names_of_;
-  std::map<std::string, size_t> kernels_;
+  std::map<std::string, size_t> kernels_;  ///< by shape
 };
 
 }  // namespace
