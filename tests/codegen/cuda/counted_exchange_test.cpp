@@ -276,6 +276,57 @@ TEST_F(CountedExchange, OfMoreThanEightBlocksAgreesWithTheEvaluator) {
   EXPECT_GE(found, 7);
 }
 
+/// A loop in a loop, whose stream is what its steps emitted in the outer step before, read and
+/// written in two places in turn. `draw` chooses what is emitted and carried.
+GraphPtr loop_in_a_loop(unsigned draw) {
+  const auto one_of = [&](std::initializer_list<const char*> all) {
+    const size_t chosen = draw % all.size();
+    draw = draw / unsigned(all.size());
+    return *(all.begin() + chosen);
+  };
+  const char* emitted = one_of({"mul(%p, 0.5)", "%q", "sub(%q, %p)"});
+  const char* carried = one_of({"%q", "mul(%q, %p)"});
+  const char* again = one_of({"%b", "add(mul(%b, 0.5), %a)"});
+  const char* state = one_of({"%d", "%c.e"});
+  const char* outer = one_of({"", " {reverse = true}"});
+  const char* inner = one_of({"", " {reverse = true}"});
+  return parse_graph(fmt::format(
+      R"(graph @g(%a0: f32[5,16,32], %h0: f32[16,32], %c0: f32[16,32], %z: f32[3,16,1],
+                    %w: f32[32,32]) {{
+           %u = mul(%w, 0.125)
+           %a.e, %h.e = scan{4} %z.t in %z carry %a = %a0, %h = %h0 with %u, %c0 {{
+             %f = reshape(slice(%a) {{axis = 0, start = 0, limit = 1}}) {{shape = [16,32]}}
+             %b, %c.e, %d = scan{5} %x.t in %a carry %c = %c0, %s = %h with %u, %f, %z.t {{
+               %q = add(mul(%c, 0.5), mul(add(%x.t, %f), %z.t))
+               %p = tanh(add(%q, matmul(%s, %u)))
+               next %c = {1}, %s = %p
+               emit {0}
+             }}
+             next %a = {2}, %h = {3}
+           }}
+           return %h.e
+         }})",
+      emitted, carried, again, state, outer, inner));
+}
+
+/// What nobody reads in memory in one step of the outer loop, its next one may read.
+TEST_F(CountedExchange, OfALoopInALoopAgreesWithTheStreamedPlacement) {
+  setenv("GRAPHC_MOCK_MULTIPROCESSORS", "4", 1);
+  int counted = 0;
+  for (unsigned draw = 0; draw < 96; draw += whole_samples() ? 1 : 5) {
+    SCOPED_TRACE(draw);
+    const GraphPtr graph = loop_in_a_loop(draw);
+    std::vector<Literal> inputs;
+    for (const Literal& input : random_cell_inputs(*graph, draw))
+      inputs.push_back(input.converted(DType::f32));
+    const CountedPrecision& of = kCountedPrecisions[draw % std::size(kCountedPrecisions)];
+    const auto wanted = results(graph, inputs, of.precision, cuda::Placement::streamed);
+    const auto found = results(graph, inputs, of.precision, cuda::Placement::cluster, &counted);
+    EXPECT_LE(difference(found, wanted), of.tolerance);
+  }
+  EXPECT_GE(counted, 20);
+}
+
 /// Three heads have clusters of two blocks of their own; 22 rows are two tiles.
 TEST_F(CountedExchange, OfHeadsAgreesWithTheEvaluator) {
   setenv("GRAPHC_MOCK_MULTIPROCESSORS", "6", 1);

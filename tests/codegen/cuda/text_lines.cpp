@@ -50,4 +50,19 @@ const std::regex& compiled(std::string_view pattern) {
   return found->second;
 }
 
+bool is_never_read(const std::string& before, const std::vector<Line>& lines) {
+  const std::string name = before.substr(0, before.find_first_of("[ "));
+  const std::regex named(R"(\b)" + name + R"(\b)");
+  const std::regex declared(R"(^(?:float|double|int|unsigned) )" + name + R"((?:\[\d+\])*;$)");
+  const std::regex stored("^" + name + R"((?:\[\w+\])* = (?!.*\b)" + name + R"(\b))");
+  bool is_declared = false;
+  for (const Line& line : lines) {
+    if (!std::regex_search(line.statement, named)) continue;
+    const bool declares = std::regex_search(line.statement, declared);
+    is_declared |= declares;
+    if (!declares && !std::regex_search(line.statement, stored)) return false;
+  }
+  return is_declared;
+}
+
 }  // namespace graphc::core::testing

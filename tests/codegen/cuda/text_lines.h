@@ -46,4 +46,8 @@ const Line* loop_around(const std::vector<Line>& lines, size_t at, const Wanted&
   });
 }
 
+/// Whether a line stores into registers that no line reads: each that names them declares them or
+/// stores into them.
+bool is_never_read(const std::string& before, const std::vector<Line>& lines);
+
 }  // namespace graphc::core::testing

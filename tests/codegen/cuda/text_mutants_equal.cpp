@@ -70,15 +70,16 @@ bool is_of_one_row(const std::vector<Line>& lines, size_t at, const Launched& la
 /// Whether the line is the last of what a block does between two turns of the loop over its work.
 bool ends_a_turn(const std::vector<Line>& lines, size_t at) {
   const Line* loop = loop_around(lines, at, [](const Line&) { return true; });
-  return loop != nullptr && loop->statement.find("gridDim") != std::string::npos;
+  return loop != nullptr && (loop->statement.find("gridDim") != std::string::npos ||
+                             loop->statement.find(")blocks_") != std::string::npos);
 }
 
-/// Whether a nest of a loop has no more blocks than are launched.
+/// Whether a nest of a loop has no more blocks than are launched; not of placed ones.
 bool has_one_turn(const std::vector<Line>& lines, size_t at, const Launched& launched) {
   int64_t blocks = 1;
   for (const char axis : {'x', 'y', 'z'})
-    blocks *= std::max<int64_t>(of_nest(lines, at, launched, fmt::format("blocks_{}_of", axis)), 1);
-  return blocks <= launched.blocks;
+    blocks *= of_nest(lines, at, launched, fmt::format("blocks_{}_of", axis));
+  return blocks > 0 && blocks <= launched.blocks;
 }
 
 /// The loops of a placed nest around a line.
@@ -113,15 +114,6 @@ TileLoops tile_loops(const std::vector<Line>& lines, size_t at, const Launched& 
     return false;
   });
   return loops;
-}
-
-/// Whether a line stores into registers that no line reads.
-bool is_never_read(const std::string& before, const std::vector<Line>& lines) {
-  const std::string element = before.substr(0, before.find(" = "));
-  const std::regex other(R"(\b)" + element.substr(0, element.find('[')) +
-                         R"(\b(?!\[\d+\];)(?!(?:\[\w+\])* = ))");
-  return std::ranges::none_of(
-      lines, [&](const Line& line) { return std::regex_search(line.statement, other); });
 }
 
 /// Whether a defect lets elements beyond the edge be computed that are not stored.
@@ -308,8 +300,8 @@ std::string_view why_equal_in_placed(const TextMutant& mutant, const std::vector
 std::string_view why_equal_of_threads(const TextMutant& mutant, const std::vector<Line>& lines,
                                       size_t at, const Launched& launched, bool in_loop) {
   const std::string_view rule = mutant.rule->name;
-  if (rule == "barrier removed" && lines[at + 1].statement == "}" &&
-      (in_loop ? has_one_turn(lines, at, launched) : ends_a_turn(lines, at)))
+  if (rule == "barrier removed" && lines[at + 1].statement == "}" && ends_a_turn(lines, at) &&
+      (!in_loop || has_one_turn(lines, at, launched)))
     return "its blocks have one turn each";
   if (rule == "thread of another axis" && in_loop &&
       (mutant.before.find("(thread_x < columns ? ") != std::string::npos ||
@@ -368,7 +360,8 @@ std::string_view why_equal(const TextMutant& mutant, const Launched& launched) {
   if (std::regex_search(mutant.now, panel, compiled(R"(column / ([0-9]+) \* \(\w+ \+ 1\))")) &&
       std::stoll(panel[1]) >= launched.largest("columns"))
     return "it is launched with one panel";
-  if (launched.largest("from_matrix") == 0 && mutant.before.starts_with("const long long matrix"))
+  if (launched.largest("from_matrix") == 0 &&
+      mutant.now.starts_with("const long long matrix = i % of_matrix"))
     return "it is launched with one matrix";
   if (kOfPieces.contains(rule)) {
     const int64_t stride = stride_around(lines, at);

@@ -253,8 +253,8 @@ std::vector<Subject> all_subjects() {
   // Two tiles of rows, and threads that read what others wrote.
   all.push_back(placed("rnn_in_blocks", kRnn, "T=3 B=94 H=17", cuda::Placement::block, 3));
   all.push_back(placed("many_shapes_in_grid", kManyShapes, "B=29", cuda::Placement::grid, 6));
-  // An even number of steps, two beyond those that are taken three at a time.
-  // Two rows; a thread has several elements along each axis, and some of them are none. The warps
+  // An even number of steps, two beyond those that are taken three at a time. Two rows; a thread
+  // has several elements along each axis, and some of them are none. The warps
   // are side by side along the columns, then along the rows.
   Subject rows =
       placed("rows_of_matrices", kRowsOfMatrices, "T=14 R=2 K=41 V=37", cuda::Placement::rows, 132);

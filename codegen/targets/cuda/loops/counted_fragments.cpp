@@ -137,6 +137,14 @@ void write_ready_fragments(TextWriter& text, const CountedLoop& loop, const Coun
   text.close();
 }
 
+/// Whether so many staged steps of a product reach into the memory of one that is staged later.
+bool reaches_others(const CountedLoop& loop, const CountedProduct& product, int steps) {
+  const int64_t end = product.operand_at + steps * product.staged_words_of_step();
+  return std::ranges::any_of(loop.products, [&](const CountedProduct& other) {
+    return other.operand_at > product.operand_at && other.operand_at < end;
+  });
+}
+
 /// Takes the steps of a turn of write_right_fragments() to registers.
 void write_registers(TextWriter& text, const CountedProduct& product, int turn, int first,
                      int count) {
@@ -161,7 +169,7 @@ void write_right_fragments(TextWriter& text, const CountedLoop& loop, const Coun
   const int turns = (registers + most - 1) / most;
   const bool has_others = product.steps_of_warp > registers;
   const bool is_overwritten = turns + int(has_others) > 1 || product.begins_with_left() ||
-                              &product != &loop.products.back();
+                              reaches_others(loop, product, std::min(registers, most));
   text.line(
       "// Right fragments: in turns to registers by way of shared memory, since those have no");
   text.line("// computed index, then those that stay there.");

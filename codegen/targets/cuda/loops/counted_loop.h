@@ -92,7 +92,7 @@ struct CountedProduct {
   int strips_of_step() const { return terms_of_step / kUnits; }
   /// Whether the last instruction takes in a strip that no block has: zeros.
   bool has_zero_strip() const { return strips % strips_of_step() != 0; }
-  /// Whether shared memory has a left operand before the first step.
+  /// Whether shared memory has a left operand before the first step, or zeros for its last strip.
   bool begins_with_left() const { return next_step || has_zero_strip(); }
   /// Words of a lane's left fragment for a step, and bytes.
   int left_words() const { return 2 * rows_of_lane; }

@@ -227,7 +227,10 @@ class Holding {
   /// Whether anything reads in memory what a store writes, other than loads from registers.
   bool is_read_elsewhere(size_t nest, size_t store) const {
     const int buffer = place_of(nest, store).base.buffer;
-    if (nests_.plan->buffers[size_t(buffer)].place != Place::arena) return true;
+    const Buffer& memory = nests_.plan->buffers[size_t(buffer)];
+    if (memory.place != Place::arena) return true;
+    // The next step of a loop around this one may read it, at another place than this step does.
+    if (nests_.depth > 0 && (memory.scope < 0 || memory.scope != nests_.loop->id)) return true;
     if (is_used_outside(nests_.plan->records, buffer)) return true;
     const Reach reach = reach_of(nest, store);
     for (size_t i = 0; i < nests_.nests.size(); ++i) {

@@ -35,8 +35,8 @@ struct HeldLoad {
 struct HeldValues {
   std::vector<HeldStore> stores;
   std::vector<HeldLoad> loads;
-  /// Other stores whose values nobody reads in memory, by nest and instruction: products get them
-  /// by exchange.
+  /// Other stores whose values nobody reads in memory, by nest and instruction. Products may get
+  /// them by exchange.
   std::vector<std::pair<size_t, size_t>> unread;
 
   /// How many values of an element are in registers.

@@ -273,8 +273,7 @@ RowKernelPlan row_kernel(const LoopNests& nests, std::pair<int, int> phases, std
                          const Gpu& gpu) {
   const RowPlan plan = row_loop(nests, phases);
   if (!plan.loop) return {{}, plan.reason};
-  if (nests.loop->steps < 2 || nests.loop->steps > std::numeric_limits<int32_t>::max())
-    return {{}, fmt::format("it has {} steps", nests.loop->steps)};
+  if (nests.loop->steps < 2) return {{}, fmt::format("it has {} steps", nests.loop->steps)};
   if (plan.loop->loop_rows > kMostRows)
     return {{}, fmt::format("it has {} rows", plan.loop->loop_rows)};
   const RowThreads threads = row_threads(*nests.plan, *plan.loop, gpu);

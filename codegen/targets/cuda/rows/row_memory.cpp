@@ -265,8 +265,8 @@ void RowMemory::load(TextWriter& text, size_t v) const {
                          ? here
                          : fmt::format("iteration == 0 ? {} : {}", pointer.first, here));
   const std::string to = name(v, fmt::format("(phase + {}) % {}", ahead, phases_));
-  // Where there is none the last one again: a load that has a condition waits for it.
   if (!pointer.next.empty()) {
+    // Where there is none the last one again: a load that has a condition waits for it.
     load_from(text, v, to, pointer.next);
     return advance(text, pointer.next, pointer.step, "more");
   }

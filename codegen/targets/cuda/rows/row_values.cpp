@@ -365,7 +365,7 @@ class RowFinding {
   /// Whether anything but the loop reads a value that it writes.
   bool is_read_after(const RowValue& value) const {
     const Buffer& buffer = nests_.plan->buffers[size_t(value.place.place.base.buffer)];
-    const bool is_own = nests_.depth == 0 || buffer.scope == nests_.loop->id;
+    const bool is_own = nests_.depth == 0 || (buffer.scope >= 0 && buffer.scope == nests_.loop->id);
     return buffer.place != Place::arena || !is_own || buffer.last_phase > phases_.second;
   }
 
