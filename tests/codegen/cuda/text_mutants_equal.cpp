@@ -312,6 +312,18 @@ std::string_view why_equal_of_threads(const TextMutant& mutant, const std::vecto
   return {};
 }
 
+/// Why a defect of where elements of packed matrices are changes nothing.
+std::string_view why_equal_in_panels(const TextMutant& mutant, const Launched& launched) {
+  std::smatch panel;
+  if (std::regex_search(mutant.now, panel, compiled(R"(column / ([0-9]+) \* \(\w+ \+ 1\))")) &&
+      std::stoll(panel[1]) >= launched.largest("columns"))
+    return "it is launched with one panel";
+  if (launched.largest("from_matrix") == 0 &&
+      mutant.now.starts_with("const long long matrix = i % of_matrix"))
+    return "it is launched with one matrix";
+  return {};
+}
+
 }  // namespace
 
 int64_t of_nest(const std::vector<Line>& lines, size_t at, const Launched& launched,
@@ -356,13 +368,8 @@ std::string_view why_equal(const TextMutant& mutant, const Launched& launched) {
       compiled(R"(\brow \* \(\w+ \+ 1\)|; row <= rows; |^if \((?:true|row <= rows)\))"));
   if (of_rows && launched.largest("rows") == 1 && !in_loop) return "it is launched with one row";
   if (of_rows && in_loop && is_of_one_row(lines, at, launched)) return "its nest has one row";
-  std::smatch panel;
-  if (std::regex_search(mutant.now, panel, compiled(R"(column / ([0-9]+) \* \(\w+ \+ 1\))")) &&
-      std::stoll(panel[1]) >= launched.largest("columns"))
-    return "it is launched with one panel";
-  if (launched.largest("from_matrix") == 0 &&
-      mutant.now.starts_with("const long long matrix = i % of_matrix"))
-    return "it is launched with one matrix";
+  const std::string_view of_panels = why_equal_in_panels(mutant, launched);
+  if (!of_panels.empty()) return of_panels;
   if (kOfPieces.contains(rule)) {
     const int64_t stride = stride_around(lines, at);
     const int64_t most =
