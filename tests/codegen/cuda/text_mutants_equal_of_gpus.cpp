@@ -35,30 +35,18 @@ int64_t staged_terms(const std::vector<Line>& lines, size_t at) {
   return loop == nullptr ? 0 : std::stoll(match[1]);
 }
 
-/// Whether a defect of the term of which the lines behind ask whether it is there, where its number
-/// has been loaded, takes only terms for others that are there, too.
-bool decides_on_zeros(const TextMutant& mutant, const std::vector<Line>& lines, size_t at) {
-  size_t asks = at;
-  while (lines[asks].statement.starts_with("const int ")) ++asks;
-  if (!lines[asks].statement.starts_with("const unsigned packed = ")) return false;
-  // A lane's words of a step are two, so the first half stands for both.
-  if (mutant.before.starts_with("const int half = word % 2"))
-    return mutant.now.starts_with("const int half = word / 2") &&
-           std::any_of(lines.begin() + long(asks), lines.begin() + long(asks) + 4, [](auto& line) {
-             return line.statement.find("word < 2 ? packed : 0u") != std::string::npos;
-           });
-  // Only a block's last strip has terms that are none; the number of no block is that of it.
-  std::smatch strips, blocks;
-  if (!std::regex_search(mutant.now, strips, compiled(R"(\(\(step\) / (\d+), \(step\) / \1,)")) ||
-      !std::regex_search(mutant.text, blocks, compiled(R"(rank < (\d+)u)")))
-    return false;
-  return std::stoll(blocks[1]) < std::stoll(strips[1]);
+/// Whether a defect of the term of which it is asked whether there is one, where its number has
+/// been loaded, takes only terms for others that are there, too: a lane's words of a step are two,
+/// so the first half stands for both.
+bool decides_on_zeros(const TextMutant& mutant) {
+  return mutant.before.starts_with("words[more] = word < 2 ? ") &&
+         mutant.now.find(" + word / 2 * ") != std::string::npos;
 }
 
 /// Whether the fragments that are staged before a left operand is emptied lie in all of it.
 bool lies_below_weights(const std::vector<Line>& lines, size_t at) {
   static const std::regex registers(R"(last = turn < \d+ \? (\d+) : .* begin \+ (\d+) < last)"),
-      ready(R"(^ready\[.* \* (\d+) \+ word / 4\) \* 32 \+ lane\))"),
+      ready(R"(store_words\(ready \+ .* \* (\d+) \+ load\) \* 32 \+ lane\))"),
       words(R"(at < (\d+); at \+= 256)");
   std::smatch match;
   while (at > 0 && !std::regex_search(lines[at].statement, match, words)) --at;
@@ -91,7 +79,7 @@ std::string_view why_equal_in_fragments(const TextMutant& mutant, const std::vec
   if (rule == "quotient for remainder" && mutant.now.ends_with(" + word / 4;") &&
       lines[at + 1].statement.starts_with("const int terms_there = "))
     return "more terms are there, and the left operand has zeros for them";
-  if (rule.starts_with("quotient for remainder") && decides_on_zeros(mutant, lines, at))
+  if (rule.starts_with("quotient for remainder") && decides_on_zeros(mutant))
     return "the other operand has zeros there";
   if (rule == "term of a piece left out") return "an instruction takes in the last term, too";
   if (rule == "first warp" && mutant.before.starts_with("const float this_") &&

@@ -115,6 +115,20 @@ void load_words(Warp& warp, const Instruction& i, uint32_t lanes) {
   });
 }
 
+/// An address, and words for behind each other.
+template <uint32_t words>
+void store_words(Warp& warp, const Instruction& i, uint32_t lanes) {
+  const uint32_t* address = warp.slot<uint32_t>(i.result);
+  each_lane_in_order(lanes, [&](uint32_t lane) {
+    const SharedPlace place = shared_place(warp, i, lane, address[lane], 4 * words, 4 * words);
+    if (place.block != warp.block)
+      lane_error(warp, i, lane, "st.shared to the shared memory of another block");
+    for (uint32_t word = 0; word < words; ++word)
+      write_value<uint32_t>(warp, i, lane, place.block->shared.begin + place.offset + 4 * word,
+                            warp.slot<uint32_t>(i.result + (word + 1) * register_bytes)[lane]);
+  });
+}
+
 void initialise(Warp& warp, const Instruction& i, uint32_t lanes) {
   const uint32_t* address = warp.slot<uint32_t>(i.result);
   const uint32_t* count = warp.slot<uint32_t>(i.c);
@@ -293,6 +307,7 @@ constexpr PtxGroup of_wait[] = {{'r'}, {'r', 1, false, true}, {'r'}};
 constexpr PtxGroup of_word_store[] = {{'r', 1, false, true}, {'r'}, {'r', 1, false, true}};
 constexpr PtxGroup of_pair_store[] = {{'r', 1, false, true}, {'r', 2, true}, {'r', 1, false, true}};
 constexpr PtxGroup of_quad_store[] = {{'r', 1, false, true}, {'r', 4, true}, {'r', 1, false, true}};
+constexpr PtxGroup of_words_store[] = {{'r', 1, false, true}, {'r', 4, true}};
 constexpr PtxGroup of_copy[] = {
     {'r', 1, false, true}, {'r', 1, false, true}, {'r'}, {'r', 1, false, true}};
 
@@ -301,6 +316,7 @@ constexpr PtxInstruction counted_table[] = {
     {"mapa.shared::cluster.u32", of_shared_mapping, map_shared_address},
     {"ld.shared.v2.u32", of_two_words, load_words<2>},
     {"ld.shared.v4.u32", of_words, load_words<4>},
+    {"st.shared.v4.u32", of_words_store, store_words<4>, Control::plain, true, Result::none},
     {"mbarrier.init.shared::cta.b64", of_count, initialise, Control::plain, true, Result::none},
     {"fence.mbarrier_init.release.cluster", {}, fence_initialisation, Control::plain, true},
     {"mbarrier.arrive.expect_tx.shared::cta.b64", of_count, expect, Control::plain, true,

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <exception>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -146,6 +147,9 @@ std::vector<KernelPtr> load_kernels(const DevicePtr& device, const std::vector<K
     shapes.push_back(shape_of(text));
     if (!known.contains(key_of(shapes.back()))) missing.push_back({&text, shapes.back()});
   }
+  // The longest first: it decides when the last thread has ended.
+  std::ranges::stable_sort(missing, std::greater{},
+                           [](const Shaped& each) { return each.text->text.size(); });
   Compilation compilation(missing, options);
   const std::vector<Image>& images = compilation.run();
   report.kernels += compilation.compiled();

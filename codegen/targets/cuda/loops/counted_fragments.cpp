@@ -14,66 +14,64 @@
 namespace graphc::core::cuda::internal {
 namespace {
 
-/// Word `half` of a fragment's pair for a column or a row: of two 16-bit terms of strip `half`, or
-/// of one term. All numbers of a turn are loaded before the first is used, so that a lane waits
-/// once: into `numbers`, as memory has them, also those that are not there.
+/// The terms of a step whose numbers a lane's words of a row or column have: two of each strip.
+int terms_of_lane(const CountedProduct& product) { return 2 * product.strips_of_step(); }
+
+/// The call that gives a term of `step`: number `place` of the lane's two of strip `half`.
+std::string term_text(const CountedProduct& product, std::string_view half,
+                      std::string_view place) {
+  // Of its own strips a block knows the number among its own.
+  const std::string strip =
+      product.strips_of_step() == 2 ? fmt::format("step * 2 + {}", half) : "step";
+  const std::string where =
+      product.scatters ? fmt::format("rank, {}", strip)
+                       : fmt::format("({0}) / {1}, ({0}) % {1}", strip, product.strips_of_block);
+  return fmt::format("term_of_{}({}, in_group * 2 + {})", product.name(), where, place);
+}
+
+/// A word of a fragment: two 16-bit numbers, or one.
 class FragmentWord {
  public:
-  FragmentWord(const CountedProduct& product, Factors factors) : product_(product) {
-    const bool is_pair = product.strips_of_step() == 2;
-    rounded_ = factors == Factors::split_tf32 ? "__float_as_uint" : mma_form(factors).rounded;
-    strip_ = is_pair ? "step * 2 + half" : "step";
-    places_ = is_pair ? std::vector<std::string>{"in_group * 2", "in_group * 2 + 1"}
-                      : std::vector<std::string>{"in_group * 2 + half"};
-  }
+  FragmentWord(const CountedProduct& product, Factors factors, DType dtype)
+      : numbers_(product.strips_of_step()),
+        rounded_(factors == Factors::split_tf32 ? "__float_as_uint" : mma_form(factors).rounded),
+        dtype_(dtype) {}
 
-  void declare(TextWriter& text, DType dtype, int words) const {
-    text.line("{} numbers[{}];", stored_type_text(dtype), words * int(places_.size()));
-  }
-  /// Loads the numbers of word `more`; `number` gives the text of one, given that of its term.
-  template <typename Number>
-  void load(TextWriter& text, const Number& number) const {
-    for (size_t i = 0; i < places_.size(); ++i) {
-      bring_term(text, i);
-      text.line("{} = {};", loaded(i), number(fmt::format("max(term_{}, 0)", i)));
-    }
-  }
-  /// The text of the word, which has zeros for terms that are none. Brings terms into scope. Rows
-  /// and columns that are not there have other ones' numbers: nobody uses their sums.
-  std::string packed(TextWriter& text, DType dtype) const {
+  /// How many numbers it has.
+  int numbers() const { return numbers_; }
+  /// The text of the word whose numbers, as memory has them, and their terms are the elements of
+  /// `numbers` and `lane_terms` from these ones on. Where there is no term, it has zeros. Rows and
+  /// columns that are not there have other ones' numbers: nobody uses their sums.
+  std::string text(std::string_view number, std::string_view term) const {
     std::vector<std::string> values;
-    for (size_t i = 0; i < places_.size(); ++i) {
-      bring_term(text, i);
-      values.push_back(fmt::format("term_{} >= 0 ? {} : 0.0f", i, loaded_text(dtype, loaded(i))));
-    }
+    for (int i = 0; i < numbers_; ++i)
+      values.push_back(
+          fmt::format("lane_terms[{} + {}] >= 0 ? {} : 0.0f", term, i,
+                      loaded_text(dtype_, fmt::format("numbers[{} + {}]", number, i))));
     return fmt::format("{}({})", rounded_, fmt::join(values, ", "));
   }
 
  private:
-  std::string loaded(size_t i) const {
-    return places_.size() == 1 ? "numbers[more]" : fmt::format("numbers[more * 2 + {}]", i);
-  }
-  void bring_term(TextWriter& text, size_t i) const {
-    // Of its own strips a block knows the number among its own.
-    const std::string where = product_.scatters ? fmt::format("rank, {}", strip_)
-                                                : fmt::format("({0}) / {1}, ({0}) % {1}", strip_,
-                                                              product_.strips_of_block);
-    text.line("const int term_{} = term_of_{}({}, {});", i, product_.name(), where, places_[i]);
-  }
-
-  const CountedProduct& product_;
+  int numbers_;
   std::string_view rounded_;
-  std::string strip_;
-  std::vector<std::string> places_;
+  DType dtype_;
 };
 
-/// Brings the column of a `word` of a lane's right fragments into scope; 0 where there is none.
+/// The right operand of a product and the type of its elements' indices.
+struct RightOperand {
+  const NestProgram& program;
+  const NestForm& form;
+  const NestBody& body;
+  std::string_view index_type;
+};
+
+/// Brings the column of a lane's unit tile `each` into scope; 0 where there is none.
 void write_right_column(TextWriter& text, const CountedLoop& loop, const CountedProduct& product,
                         std::string_view index_type) {
   const CountedNest& lanes = product.lanes;
   const int tiles = lanes.tiles_of_warp;
   const std::string tile = fmt::format("{}{}", unit_tile_text(lanes),
-                                       tiles == 1 ? "" : fmt::format(" + word / 2 % {}", tiles));
+                                       tiles == 1 ? "" : fmt::format(" + each % {}", tiles));
   if (product.scatters) {
     const int of_block = loop.nests[product.nest].unit_tiles;
     text.line("const int tile = {0}, unit = tile % {1} * {2} + group;", tile, of_block, kUnits);
@@ -93,46 +91,68 @@ std::string when_busy(const CountedProduct& product) {
                                                : fmt::format(" && warp < {}", product.busy_warps());
 }
 
-/// Writes the right fragments of steps `begin` to `end` of a warp into shared memory, `ready`, as
-/// lanes load them.
-void write_ready_fragments(TextWriter& text, const CountedLoop& loop, const CountedProduct& product,
-                           const NestProgram& program, const std::vector<Parameter>& parameters,
-                           const NestForm& form) {
-  const int p = int(product.product);
-  const NestProduct& of = program.products[product.product];
-  const NestBody body(program, parameters);
-  const int words = 4 * product.loads_of_step();
+/// Brings into scope where the columns of a lane's right fragments begin, of each part and tile.
+void write_places(TextWriter& text, const CountedLoop& loop, const CountedProduct& product,
+                  const RightOperand& right) {
+  const int tiles = product.lanes.tiles_of_warp;
+  text.line("{} places[{}];", right.index_type, product.words_of_step / 2);
+  text.line("#pragma unroll");
+  text.open("for (int each = 0; each < {}; ++each)", product.words_of_step / 2);
+  write_right_column(text, loop, product, right.index_type);
+  text.line("places[each] = ({})({});", right.index_type,
+            right_index(right.program, right.form, right.body, int(product.product),
+                        fmt::format("(each / {})", tiles), "0LL"));
+  text.close();
+}
+
+/// Writes the right fragments of steps `begin` to `end` of a warp into shared memory, from the
+/// address `ready` on, as lanes load them. A lane loads the numbers of some steps, as memory has
+/// them, before it uses the first, so that it waits once.
+void write_ready_fragments(TextWriter& text, const CountedProduct& product,
+                           const RightOperand& right) {
+  const int p = int(product.product), of_lane = terms_of_lane(product);
+  const NestProduct& of = right.program.products[product.product];
+  const int columns = product.words_of_step / 2, loads = product.loads_of_step();
   const int steps = product.steps_filled_together();
+  const FragmentWord word(product, of.factors, of.right);
+  const auto open_each = [&](std::string_view name, int count) {
+    text.line("#pragma unroll");
+    text.open("for (int {0} = 0; {0} < {1}; ++{0})", name, count);
+  };
   text.line("#pragma unroll 1");
   text.open("for (int first_at = begin; first_at < end; first_at += {})", steps);
-  const FragmentWord word(product, of.factors);
-  word.declare(text, of.right, steps * words);
-  // A packed matrix that blocks of a cluster hold has fewer elements than 31 bits count. With 64 an
-  // address takes so many registers that the derivative of a GRU (H 650, bf16) spills.
-  const std::string_view index_type = form.panel_widths[size_t(p)] > 0 ? "int" : "long long";
-  const auto open_words = [&] {
-    text.line("#pragma unroll");
-    text.open("for (int more = 0; more < {}; ++more)", steps * words);
-    text.line("const int at = first_at + more / {0}, word = more % {0};", words);
-    text.line("const int half = word % 2, step = {}at;", first_step_text(product));
-  };
-  open_words();
-  write_right_column(text, loop, product, index_type);
-  text.line("const int at_part = word / {} % {};", 2 * product.lanes.tiles_of_warp, of.parts);
-  word.load(text, [&](const std::string& term) {
-    const std::string index = right_index(program, form, body, p, "at_part", "(long long)" + term);
-    return fmt::format("{}[({})({})]", body.name_of(ParameterKind::right, p), index_type, index);
-  });
+  text.line("{} numbers[{}];", stored_type_text(of.right), steps * columns * of_lane);
+  text.line("int lane_terms[{}];", steps * of_lane);
+  open_each("each", steps * of_lane);
+  text.line("const int step = {}first_at + each / {};", first_step_text(product), of_lane);
+  text.line("lane_terms[each] = {};", term_text(product, "each / 2 % 2", "each % 2"));
   text.close();
-  open_words();
-  text.line("const unsigned packed = {};", word.packed(text, of.right));
+  open_each("each", steps * columns);
+  open_each("more", of_lane);
+  text.line("const {} term = max(lane_terms[each / {} * {} + more], 0);", right.index_type, columns,
+            of_lane);
+  text.line("numbers[each * {} + more] = {}[places[each % {}] + term * {}];", of_lane,
+            right.body.name_of(ParameterKind::right, p), columns,
+            right_term_stride(right.program, right.form, right.body, p));
+  text.close();
+  text.close();
+  open_each("each", steps * loads);
+  text.line("const int at = first_at + each / {0}, load = each % {0};", loads);
+  text.line("unsigned words[4];");
+  open_each("more", 4);
+  text.line("const int word = load * 4 + more;");
+  const bool is_full = product.words_of_step == 4 * loads;
+  const std::string packed =
+      word.text(fmt::format("each / {} * {} + word * {}", loads, columns * of_lane, word.numbers()),
+                fmt::format("each / {} * {} + word % 2 * {}", loads, of_lane, word.numbers()));
+  text.line("words[more] = {};",
+            is_full ? packed : fmt::format("word < {} ? {} : 0u", product.words_of_step, packed));
+  text.close();
   text.line("if (at < end{})", when_busy(product));
   text.line(
-      "  ready[(((warp * (end - begin) + at - begin) * {} + word / 4) * 32 + lane) * 4 + word % 4] "
-      "= {};",
-      product.loads_of_step(),
-      product.words_of_step < words ? fmt::format("word < {} ? packed : 0u", product.words_of_step)
-                                    : "packed");
+      "  store_words(ready + (unsigned)(((warp * (end - begin) + at - begin) * {} + load) * "
+      "32 + lane) * 16u, words);",
+      loads);
   text.close();
   text.close();
 }
@@ -148,16 +168,28 @@ bool reaches_others(const CountedLoop& loop, const CountedProduct& product, int 
 /// Takes the steps of a turn of write_right_fragments() to registers.
 void write_registers(TextWriter& text, const CountedProduct& product, int turn, int first,
                      int count) {
+  const int loads = product.loads_of_step();
   text.open("if (turn == {}{})", turn, when_busy(product));
   text.line("#pragma unroll");
-  text.open("for (int word = 0; word < {}; ++word)", product.words_of_step);
-  text.line("#pragma unroll");
-  text.open("for (int at = 0; at < {}; ++at)", count);
-  text.line("weights_{}[{}at][word] =", product.name(),
-            first == 0 ? std::string() : fmt::format("{} + ", first));
-  text.line("    ready[(((warp * {} + at) * {} + word / 4) * 32 + lane) * 4 + word % 4];", count,
-            product.loads_of_step());
-  for (int i = 0; i < 3; ++i) text.close();
+  text.open("for (int each = 0; each < {}; ++each)", count * loads);
+  text.line("const int at = each / {0}, load = each % {0};", loads);
+  const std::string weights = fmt::format("weights_{}[{}at]", product.name(),
+                                          first == 0 ? std::string() : fmt::format("{} + ", first));
+  const bool is_full = product.words_of_step == 4 * loads;
+  if (!is_full) text.line("unsigned words[4];");
+  text.line("load_words({},", is_full ? fmt::format("&{}[load * 4]", weights) : "words");
+  text.line("           ready + (unsigned)(((warp * {} + at) * {} + load) * 32 + lane) * 16u);",
+            count, loads);
+  if (!is_full) {
+    text.line("#pragma unroll");
+    text.open("for (int more = 0; more < 4; ++more)");
+    const std::string_view word = loads == 1 ? "more" : "load * 4 + more";
+    text.line("if ({} < {})", word, product.words_of_step);
+    text.line("  {}[{}] = words[more];", weights, word);
+    text.close();
+  }
+  text.close();
+  text.close();
 }
 
 }  // namespace
@@ -170,6 +202,12 @@ void write_right_fragments(TextWriter& text, const CountedLoop& loop, const Coun
   const bool has_others = product.steps_of_warp > registers;
   const bool is_overwritten = turns + int(has_others) > 1 || product.begins_with_left() ||
                               reaches_others(loop, product, std::min(registers, most));
+  const NestBody body(program, parameters);
+  // A packed matrix that blocks of a cluster hold has fewer elements than 31 bits count. With 64 an
+  // address takes so many registers that the derivative of a GRU (H 650, bf16) spills.
+  const bool is_packed = form.panel_widths[product.product] > 0;
+  const RightOperand right{program, form, body, is_packed ? "int" : "long long"};
+  write_places(text, loop, product, right);
   text.line(
       "// Right fragments: in turns to registers by way of shared memory, since those have no");
   text.line("// computed index, then those that stay there.");
@@ -180,9 +218,9 @@ void write_right_fragments(TextWriter& text, const CountedLoop& loop, const Coun
       "const int last = turn < {} ? {} : {}, end = turn < {} && begin + {} < last ? begin + "
       "{} : last;",
       turns, registers, product.steps_of_warp, turns, most, most);
-  text.line("unsigned* ready = (unsigned*)&shared[turn < {} ? {} : {}];", turns, product.operand_at,
-            product.weights_at);
-  write_ready_fragments(text, loop, product, program, parameters, form);
+  text.line("const unsigned ready = counters + (turn < {} ? {}u : {}u);", turns,
+            4 * product.operand_at, 4 * product.weights_at);
+  write_ready_fragments(text, product, right);
   if (registers > 0) {
     for (int turn = 0; turn < turns; ++turn)
       write_registers(text, product, turn, turn * most, std::min(most, registers - turn * most));
@@ -203,33 +241,39 @@ void write_left_fragments(TextWriter& text, const CountedProduct& product,
     return text.close();
   }
   const NestBody body(program, parameters);
-  const FragmentWord word(product, of.factors);
+  const FragmentWord word(product, of.factors, of.left);
+  const int numbers = word.numbers();
   text.line("#pragma unroll 1");
   text.open("for (int first_turn = 0; first_turn < {}; first_turn += {})", product.left_turns(),
             kLeftFilledTogether);
-  word.declare(text, of.left, kLeftFilledTogether);
+  text.line("{} numbers[{}];", stored_type_text(of.left), kLeftFilledTogether * numbers);
+  text.line("int lane_terms[{}];", kLeftFilledTogether * numbers);
   // A lane's words: its rows, g and perhaps g + 8, of one strip or term, then of the next.
   const int rows = product.rows_of_lane, words = product.left_words();
   const auto open_words = [&] {
     text.line("#pragma unroll");
     text.open("for (int more = 0; more < {}; ++more)", kLeftFilledTogether);
     text.line("const int at = (first_turn + more) * {} + (int)threadIdx.x;", 32 * kCountedWarps);
-    text.line("const int half = at % {} / {}, step = at / {} % {};", words, rows, 32 * words,
-              product.steps);
-    text.line("const int in_group = at / {} % 4;", words);
   };
   open_words();
+  text.line("const int half = at % {} / {}, step = at / {} % {};", words, rows, 32 * words,
+            product.steps);
+  text.line("const int in_group = at / {} % 4;", words);
   text.line("const long long wanted = row_begin + at / {} * {} + at % {} * 8 + at / {} % 8;",
             32 * words * product.steps, 8 * rows, rows, 4 * words);
   text.line("const long long row = wanted < row_end ? wanted : 0;");
-  word.load(text, [&](std::string_view term) {
-    return fmt::format("{}[row * {} + (long long){} * {}]", body.name_of(ParameterKind::left, p),
-                       body.name_of(ParameterKind::left_row, p), term,
-                       body.name_of(ParameterKind::left_k, p));
-  });
+  for (int i = 0; i < numbers; ++i) {
+    const std::string at = fmt::format("more * {} + {}", numbers, i);
+    text.line("lane_terms[{}] = {};", at,
+              term_text(product, "half", numbers == 2 ? std::to_string(i) : "half"));
+    text.line("numbers[{}] = {}[row * {} + (long long)max(lane_terms[{}], 0) * {}];", at,
+              body.name_of(ParameterKind::left, p), body.name_of(ParameterKind::left_row, p), at,
+              body.name_of(ParameterKind::left_k, p));
+  }
   text.close();
   open_words();
-  text.line("const unsigned packed = {};", word.packed(text, of.left));
+  const std::string first = fmt::format("more * {}", numbers);
+  text.line("const unsigned packed = {};", word.text(first, first));
   text.open("if (at < {})", product.operand_words);
   text.line("copies[at] = packed;");
   if (product.has_zero_strip()) text.line("copies[at + {}] = 0u;", product.operand_words);

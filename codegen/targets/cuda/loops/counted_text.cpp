@@ -35,6 +35,12 @@ __device__ __forceinline__ void load_words(unsigned* words, unsigned address) {
                : "r"(address));
 }
 
+__device__ __forceinline__ void store_words(unsigned address, const unsigned* words) {
+  asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};"
+               : : "r"(address), "r"(words[0]), "r"(words[1]), "r"(words[2]), "r"(words[3])
+               : "memory");
+}
+
 // An mbarrier whose phases end when one thread has said how many bytes to expect, and they came.
 __device__ __forceinline__ void begin_counting(unsigned counter, unsigned bytes) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" : : "r"(counter), "r"(1u) : "memory");

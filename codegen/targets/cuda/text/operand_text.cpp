@@ -164,7 +164,7 @@ internal::StagingText OperandText::right(int p, int part, int parts, int words,
     if (right.further.empty()) return;
     const std::string next = terms_between(right.piece, "(at + 1)");
     text.line("from = &from[{0} <= last_term ? ({0} - {1}) * {2} : 0];", next, right.further,
-              offset(right_term_stride(p)));
+              offset(right_term_stride(program_, form_, body_, p)));
   };
   texts.there = [=, this](TextWriter& text, const std::string& in, const std::string&) {
     declare_term(text, p, in);
@@ -214,7 +214,7 @@ std::string OperandText::number(const RightPiece& right, int number) const {
                                    lesser(with(second, right.term), terms(p) + " - 1")));
   if (second == 0) return "from[0]";
   return fmt::format("from[{} <= last_term ? {} * {} : 0]", with(second, right.further), second,
-                     offset(right_term_stride(p)));
+                     offset(right_term_stride(program_, form_, body_, p)));
 }
 
 std::string OperandText::is_there(const RightPiece& right, int more) const {
@@ -249,10 +249,11 @@ std::string right_index(const NestProgram& program, const NestForm& form, const 
   return NestBody::sum_of(index);
 }
 
-std::string OperandText::right_term_stride(int p) const {
-  const int64_t width = form_.panel_widths[size_t(p)];
-  return width > 0 ? std::to_string(form_of(p).parts * width)
-                   : body_.name_of(ParameterKind::right_k, p);
+std::string right_term_stride(const NestProgram& program, const NestForm& form,
+                              const NestBody& body, int p) {
+  const int64_t width = form.panel_widths[size_t(p)];
+  return width > 0 ? std::to_string(program.products[size_t(p)].parts * width)
+                   : body.name_of(ParameterKind::right_k, p);
 }
 
 void OperandText::write_resident(TextWriter& text, int p) const {

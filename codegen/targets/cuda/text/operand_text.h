@@ -85,8 +85,6 @@ class OperandText {
     const bool is_number = std::isdigit(static_cast<unsigned char>(stride[0])) != 0;
     return form_.far || is_number ? stride : "(int)" + stride;
   }
-  /// The stride from one term to the next.
-  std::string right_term_stride(int p) const;
 
   const NestProgram& program_;
   const NestForm& form_;
@@ -100,6 +98,9 @@ class OperandText {
 /// term; `column` is in scope.
 std::string right_index(const NestProgram& program, const NestForm& form, const NestBody& body,
                         int p, const std::string& part, const std::string& term);
+/// How far its next term is.
+std::string right_term_stride(const NestProgram& program, const NestForm& form,
+                              const NestBody& body, int p);
 
 /// A number of terms, rounded up as required where a whole operand is kept in shared memory.
 std::string rounded_terms(const std::string& terms, const ProductText& text);
