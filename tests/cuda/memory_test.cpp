@@ -110,5 +110,37 @@ TEST(EmulatorMemory, TheHostReadsWhatWasWritten) {
   EXPECT_THAT(message_of([&] { memory.read_by_host(bytes + 8, 1); }), HasSubstr("never written"));
 }
 
+/// What a kernel says that moves four words, or twice two, to another place.
+std::string words_moved(bool at_once, int first, std::vector<float>& found) {
+  const std::string from =
+      "unsigned x, y, z, w;\n"
+      "asm volatile(\"ld.global.v4.u32 {%0, %1, %2, %3}, [%4];\" : \"=r\"(x), \"=r\"(y), "
+      "\"=r\"(z), \"=r\"(w) : \"l\"(in + first) : \"memory\");\n";
+  const std::string four =
+      "asm volatile(\"st.global.v4.u32 [%0], {%1, %2, %3, %4};\" : : \"l\"(out + first), "
+      "\"r\"(x), \"r\"(y), \"r\"(z), \"r\"(w) : \"memory\");";
+  const std::string two =
+      "asm volatile(\"st.global.v2.u32 [%0], {%1, %2};\" : : \"l\"(out + first), \"r\"(z), "
+      "\"r\"(w) : \"memory\");";
+  const Module module(
+      kernel_text("const float* in, float* out, int first", from + (at_once ? four : two)));
+  DeviceMemory memory;
+  Array<float> in(memory, "in", {0, 1, 2, 3, 4, 5, 6, 7}), out(memory, "out", 8);
+  std::string message = message_of(
+      [&] { run_kernel(module, launch_of(1, 1), memory, in.data(), out.data(), first); });
+  found = out.values();
+  return message;
+}
+
+TEST(EmulatorMemory, WordsOfOneAccessAreAlignedAndInOrder) {
+  std::vector<float> found;
+  EXPECT_EQ(words_moved(true, 4, found), "");
+  EXPECT_THAT(found, testing::ElementsAre(0, 0, 0, 0, 4, 5, 6, 7));
+  EXPECT_EQ(words_moved(false, 4, found), "");
+  EXPECT_THAT(found, testing::ElementsAre(0, 0, 0, 0, 6, 7, 0, 0));
+  EXPECT_THAT(words_moved(true, 2, found), HasSubstr("an access of 16 bytes at "));
+  EXPECT_THAT(words_moved(true, 8, found), HasSubstr("past the end of 'in'"));
+}
+
 }  // namespace
 }  // namespace graphc::core::cuda_emulator

@@ -2,17 +2,13 @@
 // Loops in clusters whose blocks count what they exchange (counted_loop.h): of every cell, in every
 // precision of tensor cores, they agree with the streamed placement; their bits depend on no order;
 // every damage to the exchange is found; and the loops that keep barriers say why.
+#include "tests/codegen/cuda/counted_exchange.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <cstdio>
-#include <cstring>
 
-#include "codegen/compile.h"
-#include "codegen/lower/lower.h"
-#include "codegen/target.h"
-#include "codegen/targets/cuda/launches/launches.h"
 #include "ir/evaluate.h"
 #include "ir/text.h"
 #include "passes/pipeline.h"
@@ -21,33 +17,12 @@
 #include "tests/testing/heads.h"
 #include "tests/testing/random_cell.h"
 #include "tests/testing/samples.h"
-#include "tests/testing/targets.h"
 #include "tests/testing/wide_golden.h"
 
 namespace graphc::core::testing {
 namespace {
 
 using ::testing::HasSubstr;
-
-/// What rounding of factors at other values may explain, relative to the largest element: sums in
-/// another order differ by a rounding of f32, which may round a factor the other way.
-struct CountedPrecision {
-  Precision precision;
-  double tolerance;
-};
-constexpr CountedPrecision kCountedPrecisions[] = {{Precision::bf16, 2e-2},
-                                                   {Precision::fp16, 3e-3},
-                                                   {Precision::tf32, 3e-3},
-                                                   {Precision::tf32x3, 2e-5}};
-
-cuda::Launches launches_of(const GraphPtr& graph, Precision precision, const cuda::Gpu& gpu,
-                           std::optional<cuda::Placement> placement = cuda::Placement::cluster) {
-  CompileReport report;
-  const Plan plan =
-      make_plan(*form_kernels_for(graph, {.precision = precision}, report, targets::cuda.kernels),
-                cuda::gpu_machine(precision));
-  return cuda::make_launches(plan, gpu, placement);
-}
 
 /// The kernels of loops that count.
 std::vector<cuda::KernelText> counted_kernels(const cuda::Launches& launches) {
@@ -64,60 +39,6 @@ cuda::Gpu small_gpu() {
   gpu.multiprocessors = 4;
   return gpu;
 }
-
-class CountedExchange : public ::testing::Test {
- protected:
-  CountedExchange() { all_test_targets(); }
-  ~CountedExchange() override {
-    for (const char* name :
-         {"GRAPHC_MOCK_MULTIPROCESSORS", "GRAPHC_MOCK_SEED", "GRAPHC_MOCK_SHARED"})
-      unsetenv(name);
-  }
-
-  /// What the graph gives; adds up how many of its loops count, and how many are in clusters.
-  static std::vector<Literal> results(const GraphPtr& graph, const std::vector<Literal>& inputs,
-                                      Precision precision, std::optional<cuda::Placement> placement,
-                                      int* counted = nullptr, int* clusters = nullptr) {
-    CompileReport report;
-    const auto executable = compile(
-        graph, targets::cuda, {.precision = precision, .cuda = {.placement = placement}}, report);
-    for (const Remark& remark : report.remarks) {
-      const bool in_clusters = remark.text.find(" clusters of ") != std::string::npos;
-      if (clusters != nullptr && in_clusters) ++*clusters;
-      if (counted != nullptr && remark.text.find("counted in by mbarriers") != std::string::npos)
-        ++*counted;
-    }
-    std::vector<Tensor> arguments, outputs;
-    for (size_t i = 0; i < inputs.size(); ++i)
-      arguments.emplace_back(inputs[i].converted(graph->inputs()[i].dtype()));
-    for (const Argument& output : executable->signature().outputs)
-      outputs.emplace_back(output.type);
-    executable->run(arguments, outputs);
-    executable->run(arguments, outputs);
-    std::vector<Literal> found;
-    for (const Tensor& output : outputs) found.push_back(output.copy());
-    return found;
-  }
-
-  /// The largest difference of an element, relative to the largest element of its result.
-  static double difference(const std::vector<Literal>& found, const std::vector<Literal>& wanted) {
-    double most = 0;
-    for (size_t i = 0; i < found.size(); ++i) {
-      const Literal a = found[i].converted(DType::f64), b = wanted[i].converted(DType::f64);
-      const size_t count = a.bytes().size() / sizeof(double);
-      std::vector<double> x(count), y(count);
-      std::memcpy(x.data(), a.bytes().data(), a.bytes().size());
-      std::memcpy(y.data(), b.bytes().data(), b.bytes().size());
-      double scale = 1e-3, apart = 0;
-      for (size_t j = 0; j < count; ++j) {
-        scale = std::max(scale, std::abs(y[j]));
-        apart = std::isnan(x[j]) ? HUGE_VAL : std::max(apart, std::abs(x[j] - y[j]));
-      }
-      most = std::max(most, apart / scale);
-    }
-    return most;
-  }
-};
 
 /// Columns that are no multiple of eight, blocks without columns of their own, warps that share the
 /// terms, and more rows than a tile has.
@@ -150,15 +71,19 @@ TEST_F(CountedExchange, HasTheSameBitsInEveryOrder) {
   setenv("GRAPHC_MOCK_MULTIPROCESSORS", "4", 1);
   const WideCase c{"lstm", 4, 20, 18};
   const GraphPtr graph = wide_layer(c, Derivatives::with);
-  for (const CountedPrecision& of : kCountedPrecisions) {
-    std::vector<Literal> first;
-    for (int seed = 1; seed <= 3; ++seed) {
-      setenv("GRAPHC_MOCK_SEED", std::to_string(seed).c_str(), 1);
-      auto found = results(graph, wide_inputs(c), of.precision, cuda::Placement::cluster);
-      if (seed == 1)
-        first = std::move(found);
-      else
-        EXPECT_EQ(found, first) << name_of(of.precision);
+  for (const cuda::Placement placement : {cuda::Placement::cluster, cuda::Placement::grid}) {
+    for (const CountedPrecision& of : kCountedPrecisions) {
+      std::vector<Literal> first;
+      for (int seed = 1; seed <= 3; ++seed) {
+        setenv("GRAPHC_MOCK_SEED", std::to_string(seed).c_str(), 1);
+        int counted = 0;
+        auto found = results(graph, wide_inputs(c), of.precision, placement, &counted);
+        EXPECT_GT(counted, 0);
+        if (seed == 1)
+          first = std::move(found);
+        else
+          EXPECT_EQ(found, first) << name_of(of.precision);
+      }
     }
   }
 }

@@ -61,6 +61,20 @@ bool lies_below_weights(const std::vector<Line>& lines, size_t at) {
   return false;
 }
 
+/// Whether a defect of a place moves it in later steps alone, where only what the first step reads
+/// is loaded.
+bool moves_later_steps(const TextMutant& mutant, const std::vector<Line>& lines, size_t at) {
+  bool counts_up = false;
+  while (at > 0 && lines[at].statement.find(" = ") != std::string::npos &&
+         lines[at].statement != "const long long iteration = 0;")
+    counts_up |= lines[at--].statement == "const long long step = iteration;";
+  const bool is_later = mutant.before.find("iteration == 0 ? ") != std::string::npos &&
+                        mutant.now.find("iteration == 0 ? ") != std::string::npos;
+  const bool is_stride = counts_up && mutant.rule->name == std::string_view("stride off by one") &&
+                         mutant.before.find(" + step * ") != std::string::npos;
+  return lines[at].statement == "const long long iteration = 0;" && (is_later || is_stride);
+}
+
 std::string_view why_equal_in_fragments(const TextMutant& mutant, const std::vector<Line>& lines,
                                         size_t at) {
   const std::string_view rule = mutant.rule->name;
@@ -81,6 +95,11 @@ std::string_view why_equal_in_fragments(const TextMutant& mutant, const std::vec
     return "more terms are there, and the left operand has zeros for them";
   if (rule.starts_with("quotient for remainder") && decides_on_zeros(mutant))
     return "the other operand has zeros there";
+  if (moves_later_steps(mutant, lines, at)) return "only what the first step reads is loaded there";
+  // A block's unit tiles may reach into the columns of the next one.
+  if (rule == "end of all for the own" && mutant.before.find("column_end_") != std::string::npos &&
+      mutant.text.find("get_words(") != std::string::npos)
+    return "blocks that own the columns store the same bytes, and terms beyond them have zeros";
   if (rule == "term of a piece left out") return "an instruction takes in the last term, too";
   if (rule == "first warp" && mutant.before.starts_with("const float this_") &&
       mutant.before.find(" ? ") != std::string::npos)

@@ -100,6 +100,39 @@ void store_word(Warp& warp, const Instruction& i, uint32_t lanes) {
   });
 }
 
+/// Words behind each other by one access, which is aligned as a whole.
+template <uint32_t words>
+void check_alignment(const Warp& warp, const Instruction& i, uint32_t lane, uint64_t address) {
+  if (address % (4 * words) != 0)
+    lane_error(warp, i, lane,
+               fmt::format("an access of {} bytes at {:#x}, wanted a multiple of {}", 4 * words,
+                           address, 4 * words));
+}
+
+template <uint32_t words>
+void load_global_words(Warp& warp, const Instruction& i, uint32_t lanes) {
+  const uint64_t* address = warp.slot<uint64_t>(i.b);
+  each_lane_in_order(lanes, [&](uint32_t lane) {
+    const uint64_t from = address[lane];
+    check_alignment<words>(warp, i, lane, from);
+    for (uint32_t word = 0; word < words; ++word)
+      warp.slot<uint32_t>(i.result + word * register_bytes)[lane] =
+          read_value<uint32_t>(warp, i, lane, from + 4 * word);
+  });
+}
+
+/// st.global: an address, and words for behind each other, of which the last is `i.c`.
+template <uint32_t words>
+void store_global_words(Warp& warp, const Instruction& i, uint32_t lanes) {
+  const uint64_t* address = warp.slot<uint64_t>(i.result);
+  each_lane_in_order(lanes, [&](uint32_t lane) {
+    check_alignment<words>(warp, i, lane, address[lane]);
+    for (uint32_t word = 0; word < words; ++word)
+      write_value<uint32_t>(warp, i, lane, address[lane] + 4 * word,
+                            warp.slot<uint32_t>(i.c - (words - 1 - word) * register_bytes)[lane]);
+  });
+}
+
 void move_word(Warp& warp, const Instruction& i, uint32_t lanes) {
   const uint32_t* from = warp.slot<uint32_t>(i.b);
   uint32_t* result = warp.slot<uint32_t>(i.result);
@@ -133,6 +166,9 @@ constexpr PtxGroup of_mapping[] = {{'l'}, {'l'}, {'r'}};
 
 constexpr PtxGroup of_global_pair_load[] = {{'f', 2, true}, {'l', 1, false, true}};
 constexpr PtxGroup of_global_word_load[] = {{'r'}, {'l', 1, false, true}};
+constexpr PtxGroup of_global_words_load[] = {{'r', 4, true}, {'l', 1, false, true}};
+constexpr PtxGroup of_global_two_words_store[] = {{'l', 1, false, true}, {'r', 2, true}};
+constexpr PtxGroup of_global_words_store[] = {{'l', 1, false, true}, {'r', 4, true}};
 constexpr PtxGroup of_global_pair_store[] = {{'l', 1, false, true}, {'f', 2, true}};
 constexpr PtxGroup of_global_word_store[] = {{'l', 1, false, true}, {'r'}};
 
@@ -152,6 +188,11 @@ constexpr PtxInstruction table[] = {
     {"mapa.u64", of_mapping, map_shared_rank},
     {"ld.global.v2.f32", of_global_pair_load, load_pair, Control::plain, true},
     {"ld.global.u32", of_global_word_load, load_word, Control::plain, true},
+    {"ld.global.v4.u32", of_global_words_load, load_global_words<4>, Control::plain, true},
+    {"st.global.v2.u32", of_global_two_words_store, store_global_words<2>, Control::plain, true,
+     PtxInstruction::Result::none},
+    {"st.global.v4.u32", of_global_words_store, store_global_words<4>, Control::plain, true,
+     PtxInstruction::Result::none},
     {"st.global.v2.f32", of_global_pair_store, store_pair, Control::plain, true,
      PtxInstruction::Result::none},
     {"st.global.u32", of_global_word_store, store_word, Control::plain, true,

@@ -183,6 +183,7 @@ class Recorder {
         value = {KernelArgument::Kind::number, int64_t(launches_.loops.size()), {}};
     }
     launch.shared_bytes = size_t(placement.shared_bytes);
+    launches_.scratch_bytes = std::max(launches_.scratch_bytes, placement.exchange_bytes());
     launch.any_blocks = placement.placement == Placement::streamed;
     if (placement.has_memory_barrier())
       launch.barrier_groups = unsigned(placement.groups * placement.row_groups);

@@ -157,11 +157,22 @@ void write_ready_fragments(TextWriter& text, const CountedProduct& product,
   text.close();
 }
 
-/// Whether so many staged steps of a product reach into the memory of one that is staged later.
-bool reaches_others(const CountedLoop& loop, const CountedProduct& product, int steps) {
-  const int64_t end = product.operand_at + steps * product.staged_words_of_step();
+/// How many steps of a warp the first turn of write_right_fragments() stages.
+int steps_of_first_turn(const CountedLoop& loop, const CountedProduct& product) {
+  return product.in_registers > 0 ? std::min(product.in_registers, loop.steps_staged(product))
+                                  : product.steps_of_warp;
+}
+
+/// Whether the first staged steps of a product reach into the memory where other lanes stage those
+/// of a later one.
+bool reaches_others(const CountedLoop& loop, const CountedProduct& product) {
+  const int steps = steps_of_first_turn(loop, product);
+  const int64_t end = product.staged_at + steps * product.staged_words_of_step();
   return std::ranges::any_of(loop.products, [&](const CountedProduct& other) {
-    return other.operand_at > product.operand_at && other.operand_at < end;
+    const bool has_same_lanes =
+        other.staged_at == product.staged_at &&
+        steps_of_first_turn(loop, other) * other.loads_of_step() == steps * product.loads_of_step();
+    return &other > &product && other.staged_at < end && !has_same_lanes;
   });
 }
 
@@ -200,10 +211,11 @@ void write_right_fragments(TextWriter& text, const CountedLoop& loop, const Coun
   const int registers = product.in_registers, most = loop.steps_staged(product);
   const int turns = (registers + most - 1) / most;
   const bool has_others = product.steps_of_warp > registers;
-  const bool is_overwritten = turns + int(has_others) > 1 || product.begins_with_left() ||
-                              reaches_others(loop, product, std::min(registers, most));
+  const bool is_overwritten = turns + int(has_others) > 1 ||
+                              (product.begins_with_left() && !loop.through_memory) ||
+                              reaches_others(loop, product);
   const NestBody body(program, parameters);
-  // A packed matrix that blocks of a cluster hold has fewer elements than 31 bits count. With 64 an
+  // A packed matrix that blocks hold has fewer elements than 31 bits count. With 64 an
   // address takes so many registers that the derivative of a GRU (H 650, bf16) spills.
   const bool is_packed = form.panel_widths[product.product] > 0;
   const RightOperand right{program, form, body, is_packed ? "int" : "long long"};
@@ -218,8 +230,8 @@ void write_right_fragments(TextWriter& text, const CountedLoop& loop, const Coun
       "const int last = turn < {} ? {} : {}, end = turn < {} && begin + {} < last ? begin + "
       "{} : last;",
       turns, registers, product.steps_of_warp, turns, most, most);
-  text.line("const unsigned ready = counters + (turn < {} ? {}u : {}u);", turns,
-            4 * product.operand_at, 4 * product.weights_at);
+  text.line("const unsigned ready = in_shared + (turn < {} ? {}u : {}u);", turns,
+            4 * product.staged_at, 4 * product.weights_at);
   write_ready_fragments(text, product, right);
   if (registers > 0) {
     for (int turn = 0; turn < turns; ++turn)
@@ -229,14 +241,21 @@ void write_right_fragments(TextWriter& text, const CountedLoop& loop, const Coun
   text.close();
 }
 
-void write_left_fragments(TextWriter& text, const CountedProduct& product,
+void write_left_fragments(TextWriter& text, const CountedLoop& loop, const CountedProduct& product,
                           const NestProgram& program, const std::vector<Parameter>& parameters) {
   const int p = int(product.product);
   const NestProduct& of = program.products[product.product];
   if (!product.begins_with_left()) return;
-  text.line("unsigned* copies = (unsigned*)&shared[{}];", product.operand_at);
+  constexpr int kThreads = 32 * kCountedWarps;
+  const int threads = kThreads * (loop.through_memory ? loop.blocks : 1);
+  const std::string thread = loop.through_memory
+                                 ? fmt::format("rank * {} + (int)threadIdx.x", kThreads)
+                                 : "(int)threadIdx.x";
+  text.line("unsigned* copies = {};",
+            loop.through_memory ? "operand_" + product.name()
+                                : fmt::format("(unsigned*)&shared[{}]", product.operand_at));
   if (!product.next_step) {
-    text.open("for (int at = threadIdx.x; at < {}; at += 256)", 2 * product.operand_words);
+    text.open("for (int at = {}; at < {}; at += {})", thread, 2 * product.operand_words, threads);
     text.line("copies[at] = 0u;");
     return text.close();
   }
@@ -244,7 +263,7 @@ void write_left_fragments(TextWriter& text, const CountedProduct& product,
   const FragmentWord word(product, of.factors, of.left);
   const int numbers = word.numbers();
   text.line("#pragma unroll 1");
-  text.open("for (int first_turn = 0; first_turn < {}; first_turn += {})", product.left_turns(),
+  text.open("for (int first_turn = 0; first_turn < {}; first_turn += {})", loop.left_turns(product),
             kLeftFilledTogether);
   text.line("{} numbers[{}];", stored_type_text(of.left), kLeftFilledTogether * numbers);
   text.line("int lane_terms[{}];", kLeftFilledTogether * numbers);
@@ -253,7 +272,7 @@ void write_left_fragments(TextWriter& text, const CountedProduct& product,
   const auto open_words = [&] {
     text.line("#pragma unroll");
     text.open("for (int more = 0; more < {}; ++more)", kLeftFilledTogether);
-    text.line("const int at = (first_turn + more) * {} + (int)threadIdx.x;", 32 * kCountedWarps);
+    text.line("const int at = (first_turn + more) * {} + {};", threads, thread);
   };
   open_words();
   text.line("const int half = at % {} / {}, step = at / {} % {};", words, rows, 32 * words,

@@ -9,6 +9,7 @@
 #include <limits>
 #include <utility>
 
+#include "codegen/targets/cuda/loops/counted_layout.h"
 #include "codegen/targets/cuda/loops/loop_exchange.h"
 #include "codegen/targets/cuda/loops/loop_placement.h"
 #include "codegen/targets/cuda/text/product_text.h"
@@ -16,20 +17,17 @@
 namespace graphc::core::cuda {
 namespace {
 
-/// Registers of a lane for right fragments, of all products of a loop.
-constexpr int kWeightRegisters = 112;
 /// Sums of a lane for a tile of rows, of one product, those of pieces included.
 constexpr int kMostCountedSums = 64;
 /// Registers of a lane for values that it keeps between nests and steps: what an LSTM's derivative
 /// has. With 28 a load of each of its steps is hidden by nothing.
 constexpr int kHeldRegisters = 32;
-/// Registers of a lane for weights, sums and such values, if shared memory has room for the other
-/// weights. With more, loops of LSTMs with peepholes and of GRUs of 256 and 512 units spill on
-/// sm_90a.
-constexpr int kKeptRegisters = 144;
 /// Right fragments that a lane loads from memory at a time, in words. With twice as many a text
 /// takes a third more to compile.
 constexpr int kFilledTogether = 16;
+/// Steps of a product whose left fragments a lane loads from memory together, while it multiplies
+/// by those of as many steps before: 32 registers.
+constexpr int kStepsAhead = 8;
 /// What an mbarrier counts in a phase (PTX ISA, "mbarrier").
 constexpr int64_t kMostCountedBytes = (1 << 20) - 1;
 
@@ -60,12 +58,17 @@ class CountedPlanning {
     std::vector<Owner> owners;
     for (const NestShare& share : placement_.nests) owners.push_back(share.owner);
     loop_.blocks = int(placement_.column_groups);
+    loop_.through_memory = placement_.placement == Placement::grid;
     const bool has_few_rows = std::ranges::all_of(nests_.nests, [&](const NestCall* call) {
       return placement_.rows_of_block(call->rows) <= kTileRows / 2;
     });
-    loop_.rows_of_lane = has_few_rows ? 1 : 2;
+    loop_.rows_of_lane = has_few_rows && !loop_.through_memory ? 1 : 2;
     for (size_t i = 0; i < nests_.nests.size(); ++i) {
       if (std::string reason = add_nest(i); !reason.empty()) return reason;
+    }
+    for (size_t i = 0; loop_.through_memory && i < nests_.nests.size(); ++i) {
+      if (loop_.row_tiles > loop_.nests[i].splits())
+        return fmt::format("a warp would compute more than one tile of rows of %{}", name_of(i));
     }
     const std::vector<Exchange> exchanges = find_exchanges(nests_, owners);
     for (size_t i = 0, number = 0; i < nests_.nests.size(); ++i) {
@@ -87,10 +90,7 @@ class CountedPlanning {
     }
     find_lanes(exchanges);
     loop_.index_type = has_near_elements() ? "int" : "long long";
-    // Fewer weights are in registers if the others have room in shared memory.
-    if (lay_out(std::min(kWeightRegisters, kKeptRegisters - kept_beside_weights())).empty())
-      return {};
-    return lay_out(kWeightRegisters);
+    return lay_out_counted(loop_, room_);
   }
 
   /// Finds what lanes share with none, and where the warps of a block have to meet.
@@ -102,7 +102,8 @@ class CountedPlanning {
                           nests_.nests[i]->unit == nests_.nests[0]->unit &&
                           loop_.nests[i] == loop_.nests[0];
     }
-    loop_.meets.assign(count, !loop_.same_lanes);
+    for (size_t i = 0; i < count; ++i)
+      loop_.meets.push_back(!loop_.same_lanes && !loop_.meets_before((i + 1) % count));
     loop_.postpones.assign(count, false);
     loop_.held = find_held_values(nests_, exchanges, 0);
     if (!loop_.same_lanes) return;
@@ -111,7 +112,7 @@ class CountedPlanning {
       for (const CountedStore& store : product.stores) last = std::max(last, store.store.nest);
       if (product.scatters) loop_.meets[last] = true;
     }
-    if (loop_.row_tiles > 1) return;
+    if (loop_.row_tiles > 1 && !loop_.through_memory) return;
     const int words = 2 * loop_.rows_of_lane * loop_.nests[0].tiles_of_warp;
     loop_.held = find_held_values(nests_, exchanges, kHeldRegisters / words);
     for (size_t i = 0; i + 1 < count; ++i) loop_.postpones[i] = is_ahead_of_memory(i + 1);
@@ -163,6 +164,8 @@ class CountedPlanning {
     added.product = exchange.product;
     added.next_step = exchange.next_step;
     added.units_of_block = placement_.nests[exchange.nest].columns_of_block;
+    added.through_memory = loop_.through_memory;
+    added.parts = form.parts;
     added.factors = form.factors;
     added.rows_of_lane = loop_.rows_of_lane;
     added.terms_of_step = mma_form(form.factors).terms;
@@ -178,36 +181,52 @@ class CountedPlanning {
       added.strips_of_block += loop_.nests[store.nest].unit_tiles * counted.parts;
       added.stores.push_back(counted);
     }
-    choose_lanes(added, nest, form.parts);
-    added.strips = added.strips_of_block * (added.scatters ? 1 : loop_.blocks);
-    added.steps = rounded_quotient(added.strips, added.strips_of_step());
-    added.steps_of_warp = rounded_quotient(added.steps, added.lanes.splits());
-    added.words_of_step = form.parts * added.lanes.tiles_of_warp * 2;
+    loop_.through_memory ? share_terms(added, nest) : choose_lanes(added, nest);
     if (added.sums() > kMostCountedSums)
       return fmt::format("a lane would have {} sums of %{}", added.sums(), name_of(exchange.nest));
-    if (added.bytes_of_use > kMostCountedBytes)
+    if (!loop_.through_memory && added.bytes_of_use > kMostCountedBytes)
       return fmt::format("a step would hand on {} bytes to a block", added.bytes_of_use);
     loop_.products.push_back(std::move(added));
     return {};
   }
 
+  /// Sets who multiplies.
+  void set_lanes(CountedProduct& added, const CountedNest& lanes) const {
+    added.lanes = lanes;
+    added.strips = added.strips_of_block * (added.scatters ? 1 : loop_.blocks);
+    added.steps = rounded_quotient(added.strips, added.strips_of_step());
+    added.steps_of_warp = rounded_quotient(added.steps, lanes.splits());
+    added.words_of_step = added.parts * lanes.tiles_of_warp * 2;
+  }
+
+  /// Lets as few warps as have registers for their sums share columns, and so as many as possible
+  /// share terms.
+  void share_terms(CountedProduct& added, const CountedNest& nest) const {
+    for (int warps = 1; warps <= kCountedWarps; warps *= 2) {
+      set_lanes(added, {nest.unit_tiles, warps, rounded_quotient(nest.unit_tiles, warps)});
+      if (added.sums() <= kMostCountedSums) break;
+    }
+    added.bytes_of_use = int64_t{loop_.row_tiles} * added.steps * 32 * added.left_bytes();
+  }
+
   /// Lets a product gather its left operand, or scatter its partial sums, if those are fewer bytes.
-  void choose_lanes(CountedProduct& added, const CountedNest& nest, int parts) const {
+  void choose_lanes(CountedProduct& added, const CountedNest& nest) const {
     // Lanes hand on a left fragment for the strips of an instruction, and as many sums.
     const int64_t gathered = int64_t{loop_.row_tiles} * added.strips_of_block * loop_.blocks * 32 *
                              (added.left_bytes() / added.strips_of_step());
-    const int64_t scattered =
-        int64_t{loop_.row_tiles} * nest.unit_tiles * parts * loop_.blocks * 32 * added.left_bytes();
+    const int64_t scattered = int64_t{loop_.row_tiles} * nest.unit_tiles * added.parts *
+                              loop_.blocks * 32 * added.left_bytes();
     CountedNest all;
     all.unit_tiles = nest.unit_tiles * loop_.blocks;
     all.warps = kCountedWarps;
     all.tiles_of_warp = rounded_quotient(all.unit_tiles, kCountedWarps);
     CountedProduct scattering = added;
-    scattering.words_of_step = parts * all.tiles_of_warp * 2;
-    scattering.steps_of_warp = rounded_quotient(added.strips_of_block, added.strips_of_step());
-    added.scatters =
-        !added.next_step && scattered < gathered && scattering.sums() <= kMostCountedSums;
-    added.lanes = added.scatters ? all : nest;
+    scattering.scatters = true;
+    set_lanes(scattering, all);
+    if (!added.next_step && scattered < gathered && scattering.sums() <= kMostCountedSums)
+      added = std::move(scattering);
+    else
+      set_lanes(added, nest);
     added.bytes_of_use = added.scatters ? scattered : gathered;
   }
 
@@ -230,60 +249,6 @@ class CountedPlanning {
     return true;
   }
 
-  /// Registers of a lane for the sums of a product and for what it keeps between nests and steps.
-  int kept_beside_weights() const {
-    int sums = 0;
-    for (const CountedProduct& product : loop_.products) sums = std::max(sums, product.sums());
-    return sums + loop_.held.values() * 2 * loop_.rows_of_lane * loop_.nests[0].tiles_of_warp;
-  }
-
-  /// Right fragments go to registers as far as there are any, and then to shared memory.
-  std::string lay_out(int registers) {
-    loop_.words = 4 * int64_t(loop_.products.size());
-    for (CountedProduct& product : loop_.products) {
-      product.in_registers = std::min(product.steps_of_warp, registers / product.words_of_step);
-      registers -= product.in_registers * product.words_of_step;
-      product.operand_words = int64_t{loop_.row_tiles} * product.steps * 32 * product.left_words();
-      product.operand_at = loop_.words;
-      loop_.words += 2 * product.operand_words;
-      product.inbox_at = loop_.words;
-      product.inbox_words = product.scatters ? product.bytes_of_use / 4 : 0;
-      loop_.words += 2 * product.inbox_words;
-      product.weights_at = loop_.words;
-      product.weights_words =
-          (product.steps_of_warp - product.in_registers) * product.staged_words_of_step();
-      loop_.words += product.weights_words;
-    }
-    // Nests whose warps meet in between use the same memory for the sums of splits.
-    const int64_t sums_at = loop_.words;
-    for (size_t i = 0; i < loop_.nests.size(); ++i) {
-      int64_t at = loop_.same_lanes ? loop_.words : sums_at;
-      for (CountedProduct& product : loop_.products) {
-        if (product.nest != i || product.lanes.splits() == 1) continue;
-        product.sums_at = at;
-        at += 2 * int64_t{product.words_of_step} * loop_.rows_of_lane * 32 * kCountedWarps;
-      }
-      loop_.words = std::max(loop_.words, at);
-    }
-    // Right fragments are there before everything else, of one step at least.
-    for (const CountedProduct& product : loop_.products)
-      loop_.words = std::max(loop_.words, product.operand_at + product.staged_words_of_step());
-    if (loop_.words * 4 > room_)
-      return fmt::format("its matrices and operands take {} bytes of a block", loop_.words * 4);
-    stage_all_at_once();
-    return {};
-  }
-
-  /// Takes what memory there is for the right fragments on their way to registers: filled in one
-  /// turn, registers of earlier turns are not beside those for the loads of later ones.
-  void stage_all_at_once() {
-    for (const CountedProduct& product : loop_.products) {
-      const int64_t wanted =
-          product.operand_at + product.in_registers * product.staged_words_of_step();
-      loop_.words = std::max(loop_.words, std::min(wanted, room_ / 4));
-    }
-  }
-
   const LoopNests& nests_;
   const LoopPlacement& placement_;
   const std::vector<bool>& invariant_;
@@ -303,8 +268,9 @@ int CountedProduct::steps_filled_together() const {
   return std::max(kFilledTogether / words_of_step, 1);
 }
 
-int CountedProduct::left_turns() const {
-  return rounded_quotient(operand_words, 32 * kCountedWarps);
+int CountedLoop::left_turns(const CountedProduct& product) const {
+  const int64_t threads = int64_t{32} * kCountedWarps * (through_memory ? blocks : 1);
+  return rounded_quotient(product.operand_words, threads);
 }
 
 int CountedProduct::busy_warps() const {
@@ -317,7 +283,27 @@ int64_t CountedProduct::staged_words_of_step() const {
 }
 
 int CountedLoop::steps_staged(const CountedProduct& product) const {
-  return int((words - product.operand_at) / product.staged_words_of_step());
+  return int((words - product.staged_at) / product.staged_words_of_step());
+}
+
+bool CountedLoop::meets_before(size_t nest) const {
+  return through_memory &&
+         std::ranges::find(products, nest, &CountedProduct::nest) != products.end();
+}
+
+bool CountedLoop::begins_with_zeros() const {
+  return through_memory && std::ranges::any_of(products, [](const CountedProduct& product) {
+           return product.begins_with_left() && !product.next_step;
+         });
+}
+
+int CountedProduct::steps_ahead() const {
+  return steps_of_warp <= 2 * kStepsAhead ? steps_of_warp : kStepsAhead;
+}
+
+int CountedProduct::registers_ahead() const {
+  if (!through_memory) return 0;
+  return std::min(steps_of_warp, 2 * kStepsAhead) * left_words();
 }
 
 int CountedProduct::sums() const { return (has_pieces() ? 4 : 2) * words_of_step; }
@@ -333,6 +319,7 @@ double CountedLoop::loaded_bytes(const CountedProduct& product) const {
   const double right =
       double(row_tiles) * (product.steps_of_warp - product.in_registers) * product.loads_of_step();
   const double lanes = 32.0 * product.busy_warps();
+  if (through_memory) return lanes * 16 * right + 2 * 4 * double(product.inbox_words);
   return lanes * (product.left_bytes() * left + 16 * right) +
          (product.scatters ? double(product.bytes_of_use) : 0);
 }
@@ -344,17 +331,19 @@ double CountedLoop::time_to_fill(const Gpu& gpu) const {
           double(rounded_quotient(product.steps_of_warp, product.steps_filled_together()));
     if (product.next_step)
       us += gpu.memory_latency_us *
-            double(rounded_quotient(product.left_turns(), kLeftFilledTogether));
+            double(rounded_quotient(left_turns(product), kLeftFilledTogether));
   }
   return us;
 }
 
 double CountedLoop::time_beside_products(const LoopNests& loop, const Gpu& gpu) const {
-  double us =
-      gpu.counted_step_us + gpu.exchange_block_us * double(blocks) * double(products.size());
+  double us = gpu.counted_step_us;
+  if (!through_memory) us += gpu.exchange_block_us * double(blocks) * double(products.size());
   for (size_t i = 0; i < nests.size(); ++i) {
     const NestProgram& program = loop.program(i);
-    us += gpu.counted_element_us * 2 * double(rows_of_lane * row_tiles * nests[i].tiles_of_warp);
+    const int tiles_of_lane = through_memory ? 1 : row_tiles;
+    us +=
+        gpu.counted_element_us * 2 * double(rows_of_lane * tiles_of_lane * nests[i].tiles_of_warp);
     us += gpu.block_barrier_us * (double(meets[i]) + double(nests[i].splits() > 1));
     const auto loads = std::ranges::count_if(program.body, [&](const NestInstruction& in) {
       if (in.kind != NestOp::load) return false;
@@ -365,6 +354,12 @@ double CountedLoop::time_beside_products(const LoopNests& loop, const Gpu& gpu) 
         std::ranges::count_if(held.loads, [&](const HeldLoad& each) { return each.nest == i; });
     // Loads of a nest with products are hidden by the wait for its operands.
     if (program.products.empty() && loads > held_ones) us += gpu.memory_latency_us;
+  }
+  // A warp takes in the words of its terms, the first of which it waits for.
+  for (const CountedProduct& product : products) {
+    if (!through_memory) continue;
+    const double bytes = double(product.bytes_of_use) * product.lanes.warps;
+    us += gpu.memory_latency_us + bytes / gpu.bytes_per_clock / gpu.clock_per_us;
   }
   return us;
 }

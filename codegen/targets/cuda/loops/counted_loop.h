@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops in clusters whose blocks hand left operands on as fragments of tensor core instructions,
-// counted in by mbarriers (docs/decisions/0030-exchanges-that-count-their-bytes.md).
+// Loops whose blocks hand left operands on as fragments of tensor core instructions: those of a
+// cluster to each other's shared memory, counted in by mbarriers
+// (docs/decisions/0030-exchanges-that-count-their-bytes.md), others by way of memory.
 //
 // Fragments. An instruction of the tensor cores multiplies 16 rows by 8 columns. Rows of a block
 // are cut into tiles of 16, its columns into unit tiles of 8; eight terms of a tile of rows of a
@@ -20,10 +21,17 @@
 // as in derivatives, a block multiplies its own terms by all columns instead, and sends each block
 // the partial sums of its columns, which that adds in the order of the blocks.
 //
+// Memory. Blocks that are no cluster store the same words in memory, and meet at a barrier before a
+// nest that multiplies. There, each warp takes a part of the terms, of all rows of the block and of
+// as many columns as it has registers for sums: it loads the words of these terms ahead of the
+// instructions. The block adds the sums of its warps, in their order; then a warp computes the
+// elements of one tile of rows.
+//
 // Safety. A left operand is kept twice. A block sends what belongs to the use after next only when
 // all of the next use has come to it, hence every peer has sent that, hence every peer has read
 // what is now overwritten: each warp sends after it has read, or meets its block in between. A
-// block receives exactly what it waits for, so none exits too early.
+// block receives exactly what it waits for, so none exits too early. In memory, a block stores for
+// the use after next behind the barrier of the next use, where all have read the one before.
 #pragma once
 
 #include <optional>
@@ -71,20 +79,26 @@ struct CountedProduct {
   bool next_step = false;  ///< as in Exchange
   std::vector<CountedStore> stores;
   Factors factors = Factors::bf16;
-  int rows_of_lane = 2;        ///< as in CountedLoop
-  int terms_of_step = 16;      ///< of an instruction
-  bool scatters = false;       ///< hands partial sums on
-  int64_t units_of_block = 0;  ///< columns of the product's nest that a block owns
-  CountedNest lanes;           ///< who multiplies which unit tiles: of the block, or of all blocks
+  int rows_of_lane = 2;         ///< as in CountedLoop
+  int terms_of_step = 16;       ///< of an instruction
+  bool scatters = false;        ///< hands partial sums on
+  bool through_memory = false;  ///< as in CountedLoop
+  int64_t units_of_block = 0;   ///< columns of the product's nest that a block owns
+  /// Who multiplies which unit tiles: of the block, or of all blocks. In memory it is not who
+  /// computes the nest's elements.
+  CountedNest lanes;
+  int parts = 1;
   int strips_of_block = 0;
   int strips = 0;         ///< of all blocks, or, where it scatters, of this one
   int steps = 0;          ///< instructions along k
   int steps_of_warp = 0;  ///< of those, of a split
   int in_registers = 0;   ///< of those, whose right fragments stay in registers; the first ones
   int words_of_step = 0;  ///< of a lane's right fragments for a step
-  /// In shared memory; of one of the two copies.
+  /// Of one of the two copies, in shared memory or in that of a group of blocks.
   int64_t operand_at = 0, operand_words = 0;
-  int64_t inbox_at = 0, inbox_words = 0;      ///< partial sums; of one of the two copies
+  int64_t staged_at = 0;  ///< right fragments on their way to registers
+  /// Partial sums of blocks, of one of two copies; in memory those of warps, of which there is one.
+  int64_t inbox_at = 0, inbox_words = 0;
   int64_t weights_at = 0, weights_words = 0;  ///< right fragments that are in no registers
   int64_t sums_at = 0;       ///< where splits hand their sums over, for two tiles of rows
   int64_t bytes_of_use = 0;  ///< what a block receives
@@ -92,7 +106,7 @@ struct CountedProduct {
   int strips_of_step() const { return terms_of_step / kUnits; }
   /// Whether the last instruction takes in a strip that no block has: zeros.
   bool has_zero_strip() const { return strips % strips_of_step() != 0; }
-  /// Whether shared memory has a left operand before the first step, or zeros for its last strip.
+  /// Whether a left operand is there before the first step, or zeros for its last strip.
   bool begins_with_left() const { return next_step || has_zero_strip(); }
   /// Words of a lane's left fragment for a step, and bytes.
   int left_words() const { return 2 * rows_of_lane; }
@@ -102,8 +116,6 @@ struct CountedProduct {
   /// For how many steps a lane loads right fragments from memory at a time before the first step,
   /// so that it waits once for all of them: 16 words or more.
   int steps_filled_together() const;
-  /// How often each lane loads a word of the first step's left operand.
-  int left_turns() const;
   /// How many warps, the first ones, have right fragments: those without columns have none.
   int busy_warps() const;
   /// Words of shared memory for the right fragments of a step, of all these warps.
@@ -115,21 +127,28 @@ struct CountedProduct {
   /// Words that a lane hands on at a time: those of a fragment, or half of them where another lane
   /// has the other half.
   int words_of_send(const CountedStore& store) const;
+  /// For how many steps a lane loads left fragments from memory together, and how many registers it
+  /// has for them: for two times as many, unless that is all. 0 registers in a cluster.
+  int steps_ahead() const;
+  int registers_ahead() const;
+  /// Whose sums of a tile are added: those of blocks, or of warps that share the terms.
+  int senders(int blocks) const { return scatters ? blocks : lanes.splits(); }
   std::string name() const;
 };
 
-/// Offsets and sizes in shared memory are in words of four bytes. mbarriers are first, two of each
-/// product.
+/// Offsets and sizes in shared memory are in words of four bytes. In a cluster mbarriers are first,
+/// two of each product.
 struct CountedLoop {
-  int rows_of_lane = 2;  ///< of a tile: 1 where that has eight rows
-  int row_tiles = 1;     ///< of a block
-  int blocks = 1;        ///< of a cluster
+  int rows_of_lane = 2;         ///< of a tile: 1 where that has eight rows
+  int row_tiles = 1;            ///< of a block
+  int blocks = 1;               ///< of a cluster, or of a group that exchanges through memory
+  bool through_memory = false;  ///< blocks are no cluster: they exchange through memory
   std::vector<CountedNest> nests;
   std::vector<CountedProduct> products;
   std::vector<std::vector<size_t>> pairs;  ///< by nest: find_pairs()
   bool same_lanes = false;                 ///< a lane has the same elements in every nest
   std::vector<bool> meets;  ///< by nest: whether the warps of a block meet at its end
-  HeldValues held;          ///< in registers only with same_lanes and one tile of rows
+  HeldValues held;          ///< in registers only with same_lanes and one tile of rows of a lane
   /// By nest: whether its stores to memory, and its loads a step ahead, wait until the next nest
   /// has multiplied and sent its partial sums; then these stand inside the text of the next nest,
   /// which stands inside its own. Only with same_lanes and one tile of rows.
@@ -137,22 +156,31 @@ struct CountedLoop {
   /// The type of rows, columns and strides: `int` where elements of a step are that near each
   /// other, since 64 bits are two registers.
   std::string_view index_type = "int";
-  int64_t words = 0;     ///< in all
-  double beside_us = 0;  ///< time_beside_products()
+  int64_t words = 0;           ///< in all
+  int64_t exchange_words = 0;  ///< of memory, for each group of blocks
+  double beside_us = 0;        ///< time_beside_products()
 
   /// Rows of a tile.
   int tile_rows() const { return 8 * rows_of_lane; }
   /// How many steps of a warp's right fragments have room where its left operand and all that
   /// follows will be; at least one.
   int steps_staged(const CountedProduct& product) const;
-  /// Bytes that the lanes of a block load from shared memory for a product in a step.
+  /// How often each lane loads a word of the left operand of a product's first step.
+  int left_turns(const CountedProduct& product) const;
+  /// Bytes that the lanes of a block load from shared memory for a product in a step, or store
+  /// there for themselves.
   double loaded_bytes(const CountedProduct& product) const;
   /// The time in which lanes load right fragments and left operands before the first step: they
   /// wait for memory once for all that they load at a time.
   double time_to_fill(const Gpu& gpu) const;
-  /// The time of a step beside its products: exchanges, waits, elements, and loads that nothing
-  /// hides.
+  /// The time of a step beside its products and barriers: exchanges, waits, elements, and loads
+  /// that nothing hides.
   double time_beside_products(const LoopNests& loop, const Gpu& gpu) const;
+  /// Whether zeros are stored in memory for a strip that no block has, beside what the first step
+  /// hands on.
+  bool begins_with_zeros() const;
+  /// Whether blocks meet before a nest: it multiplies what came by way of memory.
+  bool meets_before(size_t nest) const;
   /// The number of a nest's product among `products`.
   size_t number_of(size_t nest, size_t product) const;
 };
@@ -163,9 +191,10 @@ struct CountedPlan {
   std::string reason;  ///< "the left operand of %matmul is not made by the loop alone"
 };
 
-/// Plans the counted exchange of a loop placed in clusters: the blocks of `placement` own rows and
-/// columns, and its shares are set. `invariant` says of each product, over all nests, whether its
-/// right operand is the same in every step; `room` is the shared memory of a block in bytes.
+/// Plans the exchange of fragments of a loop placed in clusters or as a grid: the blocks of
+/// `placement` own rows and columns, and its shares are set. `invariant` says of each product, over
+/// all nests, whether its right operand is the same in every step; `room` is the shared memory of a
+/// block in bytes.
 CountedPlan plan_counted(const LoopNests& nests, const LoopPlacement& placement,
                          const std::vector<bool>& invariant, int64_t room);
 

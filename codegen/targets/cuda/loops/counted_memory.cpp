@@ -194,7 +194,10 @@ class Holding {
     if (!of_next && place.first) return;
     const int from = hold_store(j, *store);
     if (from < 0 || (of_next && !has_same_beginning(i, load, from))) return;
-    held_.loads.push_back({i, load, from, of_next});
+    const bool is_first = std::ranges::none_of(held_.loads, [&](const HeldLoad& other) {
+      return other.from == from && other.before_first;
+    });
+    held_.loads.push_back({i, load, from, of_next && is_first});
   }
 
   bool is_held(size_t j, size_t store) const {

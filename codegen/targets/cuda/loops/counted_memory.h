@@ -28,8 +28,9 @@ struct HeldStore {
 /// A load of a nest from such registers, or from registers of its own that are loaded a step ahead.
 struct HeldLoad {
   size_t nest = 0, load = 0;
-  int from = -1;              ///< the index of the store; -1: a step ahead, from memory
-  bool before_first = false;  ///< whether memory has what the first step reads
+  int from = -1;  ///< the index of the store; -1: a step ahead, from memory
+  /// Whether it is the one that loads what the first step finds in these registers from memory.
+  bool before_first = false;
 };
 
 struct HeldValues {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "codegen/targets/cuda/loops/counted_product.h"
+#include "codegen/targets/cuda/loops/counted_sends.h"
 #include "codegen/targets/cuda/loops/counted_text.h"
 #include "codegen/targets/cuda/text/nest_body.h"
 
@@ -14,19 +15,22 @@ namespace {
 class CountedNestText {
  public:
   CountedNestText(const CountedLoop& loop, size_t nest, const NestProgram& program,
-                  const std::vector<Parameter>& parameters, const std::string& places)
+                  const std::vector<Parameter>& parameters, const std::string& places,
+                  const std::string& meeting)
       : loop_(loop),
         index_(nest),
         nest_(loop.nests[nest]),
         program_(program),
         places_(places),
+        meeting_(meeting),
         rows_(loop.rows_of_lane),
         columns_(2 * nest_.tiles_of_warp),
         body_(program, parameters,
               [](int product, int part) {
                 return fmt::format("sums_{}[{}][at_row][at_column]", product, part);
               }),
-        products_(loop, nest, program, body_, text_) {
+        products_(loop, nest, program, body_, text_),
+        sends_(loop, nest, body_, text_) {
     body_.pair(loop.pairs[nest]);
     for (const HeldLoad& load : loop.held.loads) {
       if (load.nest != nest) continue;
@@ -41,30 +45,30 @@ class CountedNestText {
     }
   }
 
-  /// `postponed` is that of counted_nest_text().
-  const std::string& write(std::string& postponed) {
-    before_ = std::exchange(postponed, {});
+  CountedNestParts write(const std::string& postponed) {
+    before_ = postponed;
     text_.line("// A lane has {} of a tile, and columns 2 in_group and 2 in_group + 1 of",
                rows_ == 1 ? "row group" : "rows group and group + 8");
     text_.line("// {} unit {}.", nest_.tiles_of_warp, nest_.tiles_of_warp == 1 ? "tile" : "tiles");
     write_lanes();
-    if (loop_.row_tiles == 1) {
-      text_.line("const int row_tile = 0;");
+    if (loop_.through_memory || loop_.row_tiles == 1) {
+      text_.line("const int row_tile = {};", row_tile());
       write_only_tile();
     } else {
       write_tiles();
     }
-    postponed = after_.text();
-    return text_.text();
+    return {text_.text(), stores_.text(), ahead_.text()};
   }
 
   /// Loads what the first step finds in registers.
   const std::string& write_beginning() {
-    text_.line("const long long iteration = 0;");
-    text_.lines(places_);
     write_lanes();
-    text_.line("const int row_tile = 0;");
+    text_.line("const int row_tile = {};", row_tile());
     load_held([](const HeldLoad& load) { return load.before_first; });
+    const TextWriter loads = std::exchange(text_, TextWriter(1));
+    text_.line("const long long iteration = 0;");
+    text_.lines(needed_lines(places_, loads.text()));
+    text_.lines(loads.text());
     return text_.text();
   }
 
@@ -73,9 +77,14 @@ class CountedNestText {
     text_.open("for (int row_tile = 0; row_tile < {}; ++row_tile)", loop_.row_tiles);
   }
 
+  /// The tile of rows of which a lane has elements.
+  std::string_view row_tile() const {
+    return loop_.through_memory && nest_.splits() > 1 ? "split" : "0";
+  }
+
   void open_finishing() {
-    if (nest_.splits() == 1) return text_.open_block();
-    text_.open("if ({})", products_.finishes());
+    const std::string when = products_.finishes();
+    when.empty() ? text_.open_block() : text_.open("if ({})", when);
   }
 
   void write_lanes() {
@@ -105,11 +114,12 @@ class CountedNestText {
   }
 
   void write_only_tile() {
-    write_loads();
+    // Unless other lanes may have stored it since the block has met.
+    const bool is_early = loop_.same_lanes || !loop_.meets_before(index_);
+    if (is_early) write_loads();
     products_.scatter();
     text_.lines(before_);
-    write_waits();
-    products_.gather();
+    multiply(!is_early);
     body_.declare_kept(text_, rows_, columns_);
     open_finishing();
     write_results();
@@ -117,13 +127,26 @@ class CountedNestText {
     // Other lanes may read what goes to memory, or nobody waits for it.
     const bool meets = loop_.meets[index_];
     if (meets && loop_.same_lanes) text_.line("__syncthreads();");
-    if (loop_.postpones[index_]) std::swap(text_, after_);
+    std::swap(text_, stores_);
     open_finishing();
     write_stores();
     text_.close();
     if (meets && !loop_.same_lanes) text_.line("__syncthreads();");
+    std::swap(text_, stores_);
+    std::swap(text_, ahead_);
     load_next();
-    if (loop_.postpones[index_]) std::swap(text_, after_);
+    std::swap(text_, ahead_);
+  }
+
+  void multiply(bool loads_behind_meeting) {
+    if (!loop_.meets_before(index_)) {
+      write_waits();
+      return products_.gather();
+    }
+    text_.lines(meeting_);
+    if (loads_behind_meeting) write_loads();
+    products_.multiply_terms();
+    text_.line("__syncthreads();");
   }
 
   /// Loads what depends on no exchange before it is waited for.
@@ -138,7 +161,7 @@ class CountedNestText {
   void write_results() {
     products_.take_over();
     write_body();
-    send();
+    sends_.send();
   }
 
   void write_stores() {
@@ -157,8 +180,12 @@ class CountedNestText {
     text_.line("const long long following = iteration + 1;");
     text_.open_block();
     text_.line("const long long iteration = following;");
-    text_.lines(places_);
+    TextWriter loads(1);
+    std::swap(text_, loads);
     load_held([](const HeldLoad& load) { return load.from < 0; });
+    std::swap(text_, loads);
+    text_.lines(needed_lines(places_, loads.text()));
+    text_.lines(loads.text());
     text_.close();
     text_.close();
   }
@@ -249,115 +276,25 @@ class CountedNestText {
     text_.line("// compute one after the other.");
     text_.line("#pragma unroll");
     text_.open("for (int at_row = 0; at_row < {}; ++at_row)", rows_);
-    define_row();
+    TextWriter of_row(1), of_element(1);
     const std::string when = "row < row_end && first_column < column_end";
-    body_.write(text_, Level::once, when);
-    body_.write(text_, Level::row, when);
+    body_.write(of_row, Level::once, when);
+    body_.write(of_row, Level::row, when);
+    body_.keep_zeros_elsewhere();
+    body_.write(of_element, Level::element, "there");
+    // Terms that are not there are zeros. Rows that are not have numbers that nobody uses, but must
+    // read no memory: a row without a stride is that of other lanes.
+    const bool reads_memory = program_.products.empty() && body_.element_loads() > 0;
+    const bool reads_rows = reads_memory || has_word(of_element.text(), "row");
+    if (reads_rows || has_word(of_row.text(), "row")) define_row();
+    text_.lines(of_row.text());
     text_.line("#pragma unroll");
     text_.open("for (int at_column = 0; at_column < {}; ++at_column)", columns_);
     define_column();
-    text_.line("const bool there = row < row_end && column < column_end;");
-    body_.keep_zeros_elsewhere();
-    body_.write(text_, Level::element, "there");
+    text_.line("const bool there = {}column < column_end;", reads_rows ? "row < row_end && " : "");
+    text_.lines(of_element.text());
     text_.close();
     text_.close();
-  }
-
-  /// Sends the strips of this nest's stores to all blocks.
-  void send() {
-    for (const CountedProduct& of : loop_.products) {
-      for (const CountedStore& store : of.stores) {
-        if (store.store.nest == index_) send(of, store);
-      }
-    }
-  }
-
-  void send(const CountedProduct& of, const CountedStore& store) {
-    if (of.scatters) return keep(of, store);
-    text_.line("// To all blocks, as the left fragments of product {}: rounded once.", of.name());
-    if (of.next_step)
-      text_.open("if (iteration + 1 < steps)");
-    else
-      text_.open_block();
-    const std::string_view use = of.next_step ? "(iteration + 1)" : "iteration";
-    text_.line("const unsigned counter = counter_{} + (unsigned)({} % 2) * 8u;", of.name(), use);
-    text_.line("const unsigned operand = operand_{} + (unsigned)({} % 2) * {}u;", of.name(), use,
-               4 * of.operand_words);
-    text_.line("#pragma unroll");
-    text_.open("for (int tile = 0; tile < {}; ++tile)", nest_.tiles_of_warp);
-    const bool has_idle = nest_.warps * nest_.tiles_of_warp > nest_.unit_tiles;
-    if (has_idle) text_.open("if (unit_tile + tile < {})", nest_.unit_tiles);
-    text_.line("const int strip = rank * {}{} + (unit_tile + tile){};", of.strips_of_block,
-               store.first_strip == 0 ? std::string() : fmt::format(" + {}", store.first_strip),
-               store.parts == 1 ? std::string() : fmt::format(" * {}", store.parts));
-    const bool pairs = of.strips_of_step() == 2 && of.words_of_send(store) == of.left_words();
-    for (int part = 0; part < store.parts; part += pairs ? 2 : 1)
-      send_strip(of, store, part, pairs);
-    if (has_idle) text_.close();
-    text_.close();
-    text_.close();
-  }
-
-  /// Keeps the strips of a product that scatters for the block's own instructions.
-  void keep(const CountedProduct& of, const CountedStore& store) {
-    text_.open_block();
-    text_.line("unsigned* own = (unsigned*)&shared[{} + iteration % 2 * {}];", of.operand_at,
-               of.operand_words);
-    text_.line("#pragma unroll");
-    text_.open("for (int tile = 0; tile < {}; ++tile)", nest_.tiles_of_warp);
-    text_.open("if (unit_tile + tile < {})", nest_.unit_tiles);
-    for (int part = 0; part < store.parts; ++part) {
-      text_.open_block();
-      text_.line("const int strip = {} + (unit_tile + tile) * {};", store.first_strip + part,
-                 store.parts);
-      const std::vector<std::string> words = words_of(of, store, part);
-      const bool halves = of.strips_of_step() == 2;
-      text_.line("const int at = ((row_tile * {} + strip{}) * 32 + lane) * {}{};", of.steps,
-                 halves ? " / 2" : "", of.left_words(),
-                 halves ? fmt::format(" + strip % 2 * {}", rows_) : std::string());
-      for (size_t i = 0; i < words.size(); ++i) text_.line("own[at + {}] = {};", i, words[i]);
-      text_.close();
-    }
-    for (int i = 0; i < 3; ++i) text_.close();
-  }
-
-  /// The words that a lane has of a strip.
-  std::vector<std::string> words_of(const CountedProduct& of, const CountedStore& store,
-                                    int part) const {
-    const auto value = [&](int row, int column) {
-      return fmt::format("{}[{}][tile * 2 + {}]", body_.kept_name(store.store.operand, part), row,
-                         column);
-    };
-    std::vector<std::string> words;
-    const std::string_view rounded = of.factors == Factors::split_tf32
-                                         ? std::string_view("__float_as_uint")
-                                         : mma_form(of.factors).rounded;
-    if (of.strips_of_step() == 2) {
-      for (int row = 0; row < rows_; ++row)
-        words.push_back(fmt::format("{}({}, {})", rounded, value(row, 0), value(row, 1)));
-    } else {
-      for (int i = 0; i < of.left_words(); ++i)
-        words.push_back(fmt::format("{}({})", rounded, value(i % rows_, i / rows_)));
-    }
-    return words;
-  }
-
-  void send_strip(const CountedProduct& of, const CountedStore& store, int part, bool pair) {
-    std::vector<std::string> words = words_of(of, store, part);
-    if (pair) {
-      for (std::string& word : words_of(of, store, part + 1)) words.push_back(std::move(word));
-    }
-    const std::string strip = part == 0 ? "strip" : fmt::format("(strip + {})", part);
-    const int bytes = of.left_bytes();
-    const std::string place =
-        of.strips_of_step() == 1
-            ? fmt::format("((row_tile * {} + {}) * 32 + lane) * {}", of.steps, strip, bytes)
-        : pair ? fmt::format("((row_tile * {} + {} / 2) * 32 + lane) * {}", of.steps, strip, bytes)
-               : fmt::format("((row_tile * {0} + {1} / 2) * 32 + lane) * {2} + {1} % 2 * {3}",
-                             of.steps, strip, bytes, bytes / 2);
-    text_.line("send_{}(operand + (unsigned)({}), counter,", words.size(), place);
-    for (size_t i = 0; i < words.size(); ++i)
-      text_.line("       {}{}", words[i], i + 1 < words.size() ? "," : ");");
   }
 
   const CountedLoop& loop_;
@@ -365,26 +302,31 @@ class CountedNestText {
   const CountedNest& nest_;
   const NestProgram& program_;
   const std::string& places_;
-  const int rows_, columns_;  ///< of a lane
+  const std::string meeting_;  ///< a barrier of blocks, as text
+  const int rows_, columns_;   ///< of a lane
   NestBody body_;
   TextWriter text_{1};
-  TextWriter after_{1};  ///< what it postpones
-  std::string before_;   ///< what the nest before postpones
+  TextWriter stores_{1};  ///< to memory, behind all else, and where warps meet for them
+  TextWriter ahead_{1};   ///< loads what the next step finds in registers
+  std::string before_;    ///< what the nest before postpones
   CountedProductText products_;
+  CountedSendText sends_;
 };
 
 }  // namespace
 
-std::string counted_nest_text(const CountedLoop& loop, size_t nest, const NestProgram& program,
-                              const std::vector<Parameter>& parameters, const std::string& places,
-                              std::string& postponed) {
-  return CountedNestText(loop, nest, program, parameters, places).write(postponed);
+CountedNestParts counted_nest_parts(const CountedLoop& loop, size_t nest,
+                                    const NestProgram& program,
+                                    const std::vector<Parameter>& parameters,
+                                    const std::string& places, const std::string& meeting,
+                                    const std::string& postponed) {
+  return CountedNestText(loop, nest, program, parameters, places, meeting).write(postponed);
 }
 
 std::string counted_nest_beginning(const CountedLoop& loop, size_t nest, const NestProgram& program,
                                    const std::vector<Parameter>& parameters,
                                    const std::string& places) {
-  return CountedNestText(loop, nest, program, parameters, places).write_beginning();
+  return CountedNestText(loop, nest, program, parameters, places, {}).write_beginning();
 }
 
 }  // namespace graphc::core::cuda::internal

@@ -39,8 +39,11 @@ const CountedProduct& CountedProductText::product(size_t p) const {
 }
 /// The condition under which a warp finishes the elements of a tile; empty: always.
 std::string CountedProductText::finishes() const {
-  return nest_.splits() == 1 ? std::string()
-                             : fmt::format("split == row_tile % {}", nest_.splits());
+  if (nest_.splits() == 1) return {};
+  if (loop_.through_memory)
+    return loop_.row_tiles == nest_.splits() ? std::string()
+                                             : fmt::format("split < {}", loop_.row_tiles);
+  return fmt::format("split == row_tile % {}", nest_.splits());
 }
 
 bool CountedProductText::scatters() const {
@@ -50,13 +53,13 @@ bool CountedProductText::scatters() const {
   return false;
 }
 
-/// The place in the inbox of the sums of a block for a unit tile and part, in bytes.
+/// The place in the inbox of the sums of a block or a warp for a unit tile and part, in bytes.
 std::string CountedProductText::inbox_place(size_t p, std::string_view from, std::string_view tile,
                                             std::string_view part) const {
   return fmt::format(
       "inbox + (unsigned)(((((row_tile * {} + {}) * {} + {}) * {} + {}) * 32 + lane) * {})",
-      loop_.blocks, from, nest_.unit_tiles, tile, program_.products[p].parts, part,
-      product(p).left_bytes());
+      product(p).senders(loop_.blocks), from, nest_.unit_tiles, tile, program_.products[p].parts,
+      part, product(p).left_bytes());
 }
 
 /// Multiplies the block's own terms by all columns, and sends each block the sums of its own.
@@ -78,8 +81,8 @@ void CountedProductText::gather() {
 
 void CountedProductText::take_over() {
   for (size_t p = 0; p < program_.products.size(); ++p) {
-    if (product(p).scatters)
-      take_scattered(p);
+    if (product(p).scatters || loop_.through_memory)
+      take_sent(p);
     else if (nest_.splits() > 1)
       take_over(p);
   }
@@ -109,19 +112,22 @@ void CountedProductText::scatter(size_t p) {
   for (int i = 0; i < 3; ++i) text_.close();
 }
 
-/// Adds the sums of all blocks, in their order.
-void CountedProductText::take_scattered(size_t p) {
+/// Adds the sums of all blocks, or of the warps that share the terms, in their order.
+void CountedProductText::take_sent(size_t p) {
   const CountedProduct& of = product(p);
   text_.line("float sums_{}[{}][2][{}] = {{}};", p, program_.products[p].parts, columns_);
   text_.open_block();
-  text_.line("const unsigned inbox = inbox_{} + (unsigned)(iteration % 2) * {}u;", of.name(),
-             4 * of.inbox_words);
+  if (loop_.through_memory)
+    text_.line("const unsigned inbox = inbox_{};", of.name());
+  else
+    text_.line("const unsigned inbox = inbox_{} + (unsigned)(iteration % 2) * {}u;", of.name(),
+               4 * of.inbox_words);
   text_.line("#pragma unroll");
   text_.open("for (int at = 0; at < {}; ++at)", nest_.tiles_of_warp * program_.products[p].parts);
   text_.line("const int at_part = at % {0}, tile = at / {0};", program_.products[p].parts);
   text_.open("if (unit_tile + tile < {})", nest_.unit_tiles);
   text_.line("#pragma unroll");
-  text_.open("for (int from = 0; from < {}; ++from)", loop_.blocks);
+  text_.open("for (int from = 0; from < {}; ++from)", of.senders(loop_.blocks));
   text_.line("unsigned words[{}];", of.left_words());
   text_.line("{}(words, {});", load_of(of), inbox_place(p, "from", "unit_tile + tile", "at_part"));
   text_.line("#pragma unroll");
@@ -134,16 +140,21 @@ void CountedProductText::take_scattered(size_t p) {
   for (int i = 0; i < 5; ++i) text_.close();
 }
 
+void CountedProductText::declare_sums(size_t p, std::string_view into) {
+  text_.line("// {} by {}: terms in the order of those who made them.",
+             body_.name_of(ParameterKind::left, int(p)),
+             body_.name_of(ParameterKind::right, int(p)));
+  text_.line("float {}_{}[{}][2][{}] = {{}};", into, p, program_.products[p].parts,
+             2 * product(p).lanes.tiles_of_warp);
+}
+
 /// The sums of a split's terms, in pieces.
 void CountedProductText::multiply(size_t p, std::string_view into) {
   const CountedProduct& of = product(p);
   const std::string name = of.name();
   const int parts = program_.products[p].parts, columns = 2 * of.lanes.tiles_of_warp;
   const bool pieces = of.has_pieces();
-  text_.line("// {} by {}: terms in the order of those who made them.",
-             body_.name_of(ParameterKind::left, int(p)),
-             body_.name_of(ParameterKind::right, int(p)));
-  text_.line("float {}_{}[{}][2][{}] = {{}};", into, p, parts, columns);
+  declare_sums(p, into);
   // A warp without columns must not read: nothing that it sends would say that it has.
   const int tiles = of.lanes.warps * of.lanes.tiles_of_warp;
   if (!of.scatters && tiles > of.lanes.unit_tiles)
@@ -187,7 +198,6 @@ void CountedProductText::add_piece(size_t p, std::string_view into, bool again) 
 /// The instructions for the terms of a step.
 void CountedProductText::step(size_t p, int begin, const std::string& sums) {
   const CountedProduct& of = product(p);
-  const Factors factors = of.factors;
   const bool in_registers = begin < of.in_registers;
   text_.line("const int step = {}at;", first_step_text(of));
   const bool is_partial = of.steps_of_warp * of.lanes.splits() > of.steps;
@@ -206,10 +216,15 @@ void CountedProductText::step(size_t p, int begin, const std::string& sums) {
         of.name(), of.steps_of_warp - of.in_registers, of.in_registers, of.loads_of_step());
     text_.close();
   }
-  const bool split = factors == Factors::split_tf32;
+  instructions(p, sums, in_registers ? fmt::format("weights_{}[at]", of.name()) : "right");
+  if (is_partial) text_.close();
+}
+
+/// The instructions by `left` and the words of an array.
+void CountedProductText::instructions(size_t p, const std::string& sums, const std::string& right) {
+  const CountedProduct& of = product(p);
+  const bool split = of.factors == Factors::split_tf32;
   if (split) split_words("left", "left", std::to_string(of.left_words()));
-  const std::string right =
-      in_registers ? fmt::format("weights_{}[at]", of.name()) : std::string("right");
   const int tiles = of.lanes.tiles_of_warp;
   text_.line("#pragma unroll");
   text_.open("for (int tile = 0; tile < {}; ++tile)", program_.products[p].parts * tiles);
@@ -221,14 +236,13 @@ void CountedProductText::step(size_t p, int begin, const std::string& sums) {
     text_.line("unsigned pair[2];");
     for (int i = 0; i < 2; ++i) text_.line("pair[{0}] = {1}[tile * 2 + {0}];", i, right);
     split_words("pair", "right", "2");
-    instruction(factors, sums, "left_low", "right_fragment[0]", "right_fragment[1]");
-    instruction(factors, sums, "left_fragment", "right_low[0]", "right_low[1]");
-    instruction(factors, sums, "left_fragment", "right_fragment[0]", "right_fragment[1]");
+    instruction(of.factors, sums, "left_low", "right_fragment[0]", "right_fragment[1]");
+    instruction(of.factors, sums, "left_fragment", "right_low[0]", "right_low[1]");
+    instruction(of.factors, sums, "left_fragment", "right_fragment[0]", "right_fragment[1]");
   } else {
-    instruction(factors, sums, "left", right + "[tile * 2]", right + "[tile * 2 + 1]");
+    instruction(of.factors, sums, "left", right + "[tile * 2]", right + "[tile * 2 + 1]");
   }
   text_.close();
-  if (is_partial) text_.close();
 }
 
 /// The two tf32 whose sum is almost an f32, of each of some words.

@@ -34,15 +34,24 @@ class CountedProductText {
 
   /// Multiplies the block's own terms by all columns, and sends each block the sums of its own.
   void scatter();
+  /// Of operands that came through memory, multiplies the warp's terms of all rows by the block's
+  /// columns, and gives the block the sums.
+  void multiply_terms();
   /// Declares and computes `sums_P` of the products that gather their left operands, for the terms
   /// of the warp's split; hands them to the warp that finishes the tile.
   void gather();
-  /// The sums of a warp that finishes the tile: those of all splits, or of all blocks, in their
+  /// The sums of a warp that finishes the tile: those of all splits, warps or blocks, in their
   /// order.
   void take_over();
 
  private:
   void multiply(size_t p, std::string_view into);
+  void multiply_terms(size_t p);
+  void load_ahead(size_t p, std::string_view batch);
+  void step_from_memory(size_t p, const std::string& sums);
+  void give_sums(size_t p);
+  void declare_sums(size_t p, std::string_view into);
+  void instructions(size_t p, const std::string& sums, const std::string& right);
   void add_piece(size_t p, std::string_view into, bool again);
   template <typename Write>
   void each_sum(int parts, int columns, const Write& write);
@@ -53,7 +62,7 @@ class CountedProductText {
   std::string handed_place(size_t p, std::string_view split) const;
   void hand_over();
   void take_over(size_t p);
-  void take_scattered(size_t p);
+  void take_sent(size_t p);
   void scatter(size_t p);
   std::string inbox_place(size_t p, std::string_view from, std::string_view tile,
                           std::string_view part) const;

@@ -22,13 +22,6 @@ __device__ __forceinline__ unsigned shared_address(const float* at) {
   return (unsigned)address;
 }
 
-// The corresponding address in the block of that rank of the cluster.
-__device__ __forceinline__ unsigned peer_address(unsigned address, unsigned rank) {
-  unsigned there;
-  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(rank));
-  return there;
-}
-
 __device__ __forceinline__ void load_words(unsigned* words, unsigned address) {
   asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
                : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
@@ -39,6 +32,17 @@ __device__ __forceinline__ void store_words(unsigned address, const unsigned* wo
   asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};"
                : : "r"(address), "r"(words[0]), "r"(words[1]), "r"(words[2]), "r"(words[3])
                : "memory");
+}
+
+)";
+
+/// For clusters.
+constexpr std::string_view kClusterFunctions =
+    R"(// The corresponding address in the block of that rank of the cluster.
+__device__ __forceinline__ unsigned peer_address(unsigned address, unsigned rank) {
+  unsigned there;
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(rank));
+  return there;
 }
 
 // An mbarrier whose phases end when one thread has said how many bytes to expect, and they came.
@@ -59,6 +63,17 @@ __device__ __forceinline__ void await_bytes(unsigned counter, unsigned parity, u
   if (threadIdx.x == 0)
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
                  : : "r"(counter), "r"(bytes) : "memory");
+}
+
+)";
+
+/// For blocks that are no cluster.
+constexpr std::string_view kGetWords =
+    R"(// Words that another block may have stored before the last barrier.
+__device__ __forceinline__ void get_words(unsigned* words, const unsigned* at) {
+  asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+               : "l"(at) : "memory");
 }
 
 )";
@@ -89,7 +104,17 @@ __device__ __forceinline__ void send_{0}(unsigned address, unsigned counter, {1}
 
 )";
 
-std::string send_text(int words, int blocks) {
+/// The same through memory.
+constexpr const char* kPut =
+    R"(// Stores words for all blocks, which read them behind a barrier.
+__device__ __forceinline__ void put_{0}(unsigned* at, {1}) {{
+  asm volatile("st.global{4}.u32 [%0], {2};" : : "l"(at), {3} : "memory");
+}}
+
+)";
+
+/// The device function that hands on so many words.
+std::string send_text(int words, const CountedLoop& loop) {
   std::vector<std::string> parameters, places, operands;
   for (int word = 0; word < words; ++word) {
     parameters.push_back(fmt::format("unsigned word_{}", word));
@@ -97,9 +122,13 @@ std::string send_text(int words, int blocks) {
     operands.push_back(fmt::format("\"r\"(word_{})", word));
   }
   const std::string all = fmt::format("{}", fmt::join(places, ", "));
-  return fmt::format(kSend, words, fmt::join(parameters, ", "),
-                     words == 1 ? all : fmt::format("{{{}}}", all), fmt::join(operands, ", "),
-                     words + 1, blocks, words == 1 ? std::string() : fmt::format(".v{}", words));
+  const std::string vector = words == 1 ? all : fmt::format("{{{}}}", all);
+  const std::string suffix = words == 1 ? std::string() : fmt::format(".v{}", words);
+  if (loop.through_memory)
+    return fmt::format(kPut, words, fmt::join(parameters, ", "), vector, fmt::join(operands, ", "),
+                       suffix);
+  return fmt::format(kSend, words, fmt::join(parameters, ", "), vector, fmt::join(operands, ", "),
+                     words + 1, loop.blocks, suffix);
 }
 
 /// The device function that sends a lane's partial sums of a row to one block, and that for two
@@ -161,6 +190,7 @@ void write_term_of(TextWriter& text, const CountedLoop& loop, const CountedProdu
 }  // namespace
 
 std::string unit_tile_text(const CountedNest& nest) {
+  if (nest.warps == 1) return "0";
   const std::string warp =
       nest.warps == kCountedWarps ? "warp" : fmt::format("warp % {}", nest.warps);
   return nest.tiles_of_warp == 1 ? warp : fmt::format("{} * {}", warp, nest.tiles_of_warp);
@@ -168,7 +198,10 @@ std::string unit_tile_text(const CountedNest& nest) {
 
 std::string first_step_text(const CountedProduct& product) {
   if (product.lanes.splits() == 1) return {};
-  return fmt::format("warp / {} * {} + ", product.lanes.warps, product.steps_of_warp);
+  const std::string split = product.lanes.warps == 1
+                                ? std::string("warp")
+                                : fmt::format("warp / {}", product.lanes.warps);
+  return fmt::format("{} * {} + ", split, product.steps_of_warp);
 }
 
 std::string counted_functions(const CountedLoop& loop) {
@@ -181,30 +214,26 @@ std::string counted_functions(const CountedLoop& loop) {
     write_term_of(terms, loop, product);
   }
   std::string text(kFunctions);
+  text += loop.through_memory ? kGetWords : kClusterFunctions;
   if (loop.rows_of_lane == 1) text += kLoadTwoWords;
-  for (const int words : sends) text += send_text(words, loop.blocks);
+  for (const int words : sends) text += send_text(words, loop);
   if (std::ranges::any_of(loop.products, &CountedProduct::scatters))
     text += kSendSums[loop.rows_of_lane - 1];
   return text + terms.text();
 }
 
-void write_counted_beginning(TextWriter& text, const CountedLoop& loop) {
-  text.line("const int rank = (int)column_group;");
-  text.line("const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;");
-  text.line("const int group = lane / 4, in_group = lane % 4;");
+namespace {
+
+/// Declares the mbarriers of products and the addresses of what is exchanged.
+void write_exchange_in_cluster(TextWriter& text, const CountedLoop& loop) {
   text.line("// Of each left operand two mbarriers, and two copies.");
-  text.line("const unsigned counters = shared_address(shared);");
   for (size_t i = 0; i < loop.products.size(); ++i) {
     const CountedProduct& product = loop.products[i];
     const std::string name = product.name();
-    text.line("const unsigned counter_{} = counters + {}u;", name, 16 * i);
-    text.line("const unsigned operand_{} = counters + {}u;", name, 4 * product.operand_at);
+    text.line("const unsigned counter_{} = in_shared + {}u;", name, 16 * i);
+    text.line("const unsigned operand_{} = in_shared + {}u;", name, 4 * product.operand_at);
     if (product.scatters)
-      text.line("const unsigned inbox_{} = counters + {}u;", name, 4 * product.inbox_at);
-    if (product.in_registers > 0)
-      text.line("unsigned weights_{}[{}][{}];", name, product.in_registers, product.words_of_step);
-    if (product.weights_words > 0)
-      text.line("const unsigned more_weights_{} = counters + {}u;", name, 4 * product.weights_at);
+      text.line("const unsigned inbox_{} = in_shared + {}u;", name, 4 * product.inbox_at);
   }
   text.open("if (threadIdx.x == 0)");
   for (const CountedProduct& product : loop.products) {
@@ -213,6 +242,34 @@ void write_counted_beginning(TextWriter& text, const CountedLoop& loop) {
                 product.bytes_of_use);
   }
   text.close();
+}
+
+/// The same of blocks that exchange through memory.
+void write_exchange_in_memory(TextWriter& text, const CountedLoop& loop, std::string_view group) {
+  text.line("// Of each left operand two copies in memory, and the sums of the block's warps.");
+  for (const CountedProduct& product : loop.products) {
+    text.line("unsigned* operand_{} = exchange + {} * {} + {};", product.name(), group,
+              loop.exchange_words, product.operand_at);
+    text.line("const unsigned inbox_{} = in_shared + {}u;", product.name(), 4 * product.inbox_at);
+  }
+}
+
+}  // namespace
+
+void write_counted_beginning(TextWriter& text, const CountedLoop& loop, std::string_view group) {
+  text.line("const int rank = (int)column_group;");
+  text.line("const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;");
+  text.line("const int group = lane / 4, in_group = lane % 4;");
+  text.line("const unsigned in_shared = shared_address(shared);");
+  loop.through_memory ? write_exchange_in_memory(text, loop, group)
+                      : write_exchange_in_cluster(text, loop);
+  for (const CountedProduct& product : loop.products) {
+    const std::string name = product.name();
+    if (product.in_registers > 0)
+      text.line("unsigned weights_{}[{}][{}];", name, product.in_registers, product.words_of_step);
+    if (product.weights_words > 0)
+      text.line("const unsigned more_weights_{} = in_shared + {}u;", name, 4 * product.weights_at);
+  }
 }
 
 }  // namespace graphc::core::cuda::internal

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "codegen/targets/cuda/loops/counted_loop.h"
 #include "codegen/targets/cuda/text/kernel_text.h"
@@ -20,8 +21,9 @@ std::string first_step_text(const CountedProduct& product);
 std::string counted_functions(const CountedLoop& loop);
 
 /// Declares the lanes of a thread and, of every product, its registers and the addresses of its
-/// shared memory; initialises the mbarriers. The shared memory is `shared`.
-void write_counted_beginning(TextWriter& text, const CountedLoop& loop);
+/// shared memory; initialises the mbarriers. The shared memory is `shared`, and memory through
+/// which blocks exchange is `exchange`; `group` is the text of the number of the block's group.
+void write_counted_beginning(TextWriter& text, const CountedLoop& loop, std::string_view group);
 
 /// Fills the right fragments of a product from memory: registers by way of shared memory, where
 /// nothing of this product and of later ones is yet. In scope are the nest's ranges and the pointer
@@ -31,19 +33,27 @@ void write_right_fragments(TextWriter& text, const CountedLoop& loop, const Coun
                            const NestForm& form);
 
 /// Fills both copies of its left operand: the first with what the first step reads, if that is
-/// given, and zeros.
-void write_left_fragments(TextWriter& text, const CountedProduct& product,
+/// given, and zeros. Of one in memory each block fills a share.
+void write_left_fragments(TextWriter& text, const CountedLoop& loop, const CountedProduct& product,
                           const NestProgram& program, const std::vector<Parameter>& parameters);
 
 /// The body of a nest, for the block's elements: waits for the left operands of its products,
-/// multiplies, computes, hands on and stores; the warps of the block meet at its end if they must.
+/// multiplies, computes and hands on; what it stores behind that, where the warps of the block meet
+/// for it; and loads what the next step finds in registers.
+struct CountedNestParts {
+  std::string body, stores, ahead;
+};
+
 /// In scope are `iteration`, the nest's ranges and parameters. `places` is text that brings `step`
-/// and the nest's parameters into scope, given `iteration`. `postponed` has what the nest before
-/// postpones (CountedLoop::postpones), whose scope is around this one; what this nest postpones
-/// replaces it.
-std::string counted_nest_text(const CountedLoop& loop, size_t nest, const NestProgram& program,
-                              const std::vector<Parameter>& parameters, const std::string& places,
-                              std::string& postponed);
+/// and the nest's parameters into scope, given `iteration`: `ahead` has what it needs of it.
+/// `meeting` is the text of a barrier of all blocks of a group that exchanges through memory.
+/// `postponed` is `stores` and `ahead` of the nest before, if it postpones them
+/// (CountedLoop::postpones); its scope is around this one then, and they are a part of `body`.
+CountedNestParts counted_nest_parts(const CountedLoop& loop, size_t nest,
+                                    const NestProgram& program,
+                                    const std::vector<Parameter>& parameters,
+                                    const std::string& places, const std::string& meeting,
+                                    const std::string& postponed);
 
 /// The registers that hold the values of a store; those of a load, or of the store it loads from.
 std::string held_name(const HeldStore& store);

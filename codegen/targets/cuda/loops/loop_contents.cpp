@@ -49,7 +49,8 @@ void LoopContents::write_counted(TextWriter& before, const CountedProduct& produ
   bind_right(before, product.nest, product.product);
   internal::write_right_fragments(before, *placement_.counted, product, *nest.program,
                                   nest.parameters, placement_.nests[product.nest].form);
-  internal::write_left_fragments(before, product, *nest.program, nest.parameters);
+  internal::write_left_fragments(before, *placement_.counted, product, *nest.program,
+                                 nest.parameters);
   before.close();
 }
 

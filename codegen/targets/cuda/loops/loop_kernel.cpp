@@ -66,7 +66,7 @@ class LoopText {
       parameters_.add("unsigned*", "stuck", {KernelArgument::Kind::stuck, 0, {}});
       parameters_.add("unsigned", "loop_number", {KernelArgument::Kind::loop, 0, {}});
       parameters_.add("unsigned", "patience", {KernelArgument::Kind::patience, 0, {}});
-      steps.line("unsigned barriers = 0u;");
+      before_.line("unsigned barriers = 0u;");
     }
     add_number("steps", loop_.steps);
     if (!is_streamed()) own_blocks();
@@ -76,7 +76,9 @@ class LoopText {
           [&](const std::string& what, int64_t number) { add_number(what, number); }, before_);
     for (const ExchangedOperand& operand : placement_.exchanged) add_exchange(operand);
     if (is_counted()) {
-      internal::write_counted_beginning(before_, *placement_.counted);
+      if (placement_.counted->through_memory)
+        parameters_.add("unsigned*", "exchange", {KernelArgument::Kind::scratch, 0, {}});
+      internal::write_counted_beginning(before_, *placement_.counted, group_of_block());
       internal::write_held_registers(before_, *placement_.counted, calls_);
     }
     steps.open("for (long long iteration = 0; iteration < steps; ++iteration)");
@@ -89,7 +91,9 @@ class LoopText {
     if (!is_streamed())
       LoopContents(placement_, *ranges_, nests_, parameters_.bases()).write(before_);
     before_.lines(beginnings_.text());
-    if (!placement_.exchanged.empty() || is_counted()) {
+    if (is_counted() && placement_.counted->through_memory) {
+      if (placement_.counted->begins_with_zeros()) before_.lines(meeting());
+    } else if (!placement_.exchanged.empty() || is_counted()) {
       before_.line("cluster_barrier();");
       // A block must not exit while others still write into its shared memory.
       if (placement_.stores_after_barriers()) steps.line("cluster_barrier();");
@@ -134,7 +138,8 @@ class LoopText {
   bool arrivals_fit() const {
     if (!placement_.has_memory_barrier()) return true;
     const int64_t blocks = is_streamed() ? most_blocks() : placement_.column_groups;
-    return loop_.steps <= std::numeric_limits<uint32_t>::max() / (int64_t(nests_.size()) * blocks);
+    // One may be before the first step.
+    return loop_.steps < std::numeric_limits<uint32_t>::max() / (int64_t(nests_.size()) * blocks);
   }
 
   void add_number(const std::string& name, int64_t number) { parameters_.add_number(name, number); }
@@ -242,10 +247,13 @@ class LoopText {
     places.line("const long long step = {};", step_text_);
     for (const Parameter& parameter : nest.parameters) parameters_.bind(bound, parameter, i);
     places.lines(bound.text());
-    text.lines(bound.text());
+    const internal::CountedNestParts parts = internal::counted_nest_parts(
+        loop, i, *nest.program, nest.parameters, places.text(), meeting(), postponed_);
+    text.lines(needed_lines(bound.text(), parts.body + parts.stores));
     ranges_->bring(text, i);
-    text.lines(internal::counted_nest_text(loop, i, *nest.program, nest.parameters, places.text(),
-                                           postponed_));
+    text.lines(parts.body);
+    postponed_ = parts.stores + parts.ahead;
+    if (!loop.postpones[i]) text.lines(std::exchange(postponed_, {}));
     if (!internal::has_beginning(loop, i)) return;
     beginnings_.open_block();
     ranges_->bring(beginnings_, i);
@@ -258,14 +266,24 @@ class LoopText {
   void write_end(TextWriter& text, size_t i) {
     if (!placement_.barrier_after[i]) return text.line("__syncthreads();");
     if (is_in_clusters()) return text.line("cluster_barrier();");
-    text.line("barriers = barriers + 1u;");
+    text.lines(meeting());
+  }
+
+  /// The number of the group of blocks that share out rows.
+  std::string_view group_of_block() const {
+    return has_groups() ? "(matrix_group * row_groups + row_group)" : "row_group";
+  }
+
+  /// A barrier of all blocks of a group, or of a streamed loop.
+  std::string meeting() const {
     const std::string who =
-        is_streamed()
-            ? "arrived, barriers * gridDim.x"
-            : fmt::format("arrived + {} * {}, barriers * (unsigned)column_groups",
-                          has_groups() ? "(matrix_group * row_groups + row_group)" : "row_group",
-                          kBarrierWords);
+        is_streamed() ? "arrived, barriers * gridDim.x"
+                      : fmt::format("arrived + {} * {}, barriers * (unsigned)column_groups",
+                                    group_of_block(), kBarrierWords);
+    TextWriter text(1);
+    text.line("barriers = barriers + 1u;");
     text.line("if (!block_barrier({}, stuck, loop_number, patience)) return;", who);
+    return text.text();
   }
 
   static void write_body(TextWriter& text, const LoopNest& nest, const NestForm& form) {

@@ -155,6 +155,8 @@ std::string_view comment_of(Placement placement) {
 
 std::string_view LoopPlacement::comment() const {
   if (counted == nullptr) return comment_of(placement);
+  if (counted->through_memory)
+    return "Each block owns columns of a group of rows; blocks hand fragments on through memory";
   return "Each block owns columns of its cluster's rows; blocks count what they receive of each "
          "other";
 }
@@ -197,6 +199,10 @@ int64_t LoopPlacement::rounds(const Gpu& gpu) const {
   return (blocks() + at_a_time - 1) / at_a_time;
 }
 
+int64_t LoopPlacement::exchange_bytes() const {
+  return counted == nullptr ? 0 : groups * row_groups * counted->exchange_words * 4;
+}
+
 bool LoopPlacement::meets() const {
   return std::ranges::find(barrier_after, true) != barrier_after.end();
 }
@@ -210,15 +216,12 @@ std::string LoopPlacement::describe(const LoopNests& loop) const {
   std::set<std::string> names;
   const std::string for_each =
       groups == 1 ? std::string() : fmt::format("for each of {} groups of rows: ", groups);
-  if (counted != nullptr) return for_each + text_of_clusters() + describe_counted(loop);
+  if (counted != nullptr) return for_each + text_of_blocks() + describe_counted(loop);
   for (const ResidentMatrix& resident_matrix : resident) {
     const Address& b = loop.nests[resident_matrix.nest]->products[resident_matrix.product].b;
     names.insert(loop.plan->buffers[size_t(b.buffer)].name);
   }
-  std::string text =
-      for_each + (placement == Placement::cluster ? text_of_clusters()
-                                                  : fmt::format("{} x {} blocks own rows x columns",
-                                                                row_groups, column_groups));
+  std::string text = for_each + text_of_blocks();
   if (!resident.empty())
     text += fmt::format("; {} in shared memory ({} bytes a block)", fmt::join(names, ", "),
                         shared_bytes);
@@ -233,15 +236,22 @@ std::string LoopPlacement::describe(const LoopNests& loop) const {
   for (const NestCall* call : loop.nests) products += call->products.size();
   if (resident.size() < products) text += "; other matrices are read in every step";
   const auto count = std::ranges::count(barrier_after, true);
-  text += count == 0   ? "; no barrier"
-          : count == 1 ? "; 1 barrier a step"
-                       : fmt::format("; {} barriers a step", count);
+  text += text_of_barriers();
   if (count > 0 && !not_counted.empty()) text += ", since " + not_counted;
   return text;
 }
 
-std::string LoopPlacement::text_of_clusters() const {
-  return fmt::format("{} clusters of {} blocks own rows x columns", row_groups, column_groups);
+std::string LoopPlacement::text_of_blocks() const {
+  return placement == Placement::cluster
+             ? fmt::format("{} clusters of {} blocks own rows x columns", row_groups, column_groups)
+             : fmt::format("{} x {} blocks own rows x columns", row_groups, column_groups);
+}
+
+std::string LoopPlacement::text_of_barriers() const {
+  const auto count = std::ranges::count(barrier_after, true);
+  return count == 0   ? "; no barrier"
+         : count == 1 ? "; 1 barrier a step"
+                      : fmt::format("; {} barriers a step", count);
 }
 
 std::string LoopPlacement::describe_counted(const LoopNests& loop) const {
@@ -257,8 +267,10 @@ std::string LoopPlacement::describe_counted(const LoopNests& loop) const {
   }
   return fmt::format(
       "; {} in registers ({} of {} words a lane) and shared memory ({} bytes a block); {} handed "
-      "on, counted in by mbarriers; no barrier",
-      fmt::join(right, ", "), kept, all, shared_bytes, fmt::join(left, ", "));
+      "on{}{}",
+      fmt::join(right, ", "), kept, all, shared_bytes, fmt::join(left, ", "),
+      counted->through_memory ? " through memory" : ", counted in by mbarriers",
+      text_of_barriers());
 }
 
 LoopPlacement place_loop(const LoopNests& nests, const Gpu& gpu, std::optional<Placement> wanted) {

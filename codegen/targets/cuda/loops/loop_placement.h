@@ -72,8 +72,8 @@ struct LoopPlacement {
   std::vector<bool> barrier_after;  ///< by nest
   std::vector<ResidentMatrix> resident;
   std::vector<ExchangedOperand> exchanged;  ///< in clusters with barriers
-  /// In clusters that count what they exchange, and instead of `resident` and `exchanged`; null for
-  /// others, and then `not_counted` says of clusters why.
+  /// In loops that exchange fragments, and instead of `resident` and `exchanged`; null for others,
+  /// and then `not_counted` says of clusters why.
   std::shared_ptr<const CountedLoop> counted;
   std::string not_counted;
   int64_t staging = 0;       ///< offset, in elements, of the pieces of operands in shared memory
@@ -96,6 +96,8 @@ struct LoopPlacement {
   bool has_memory_barrier() const { return meets() && placement != Placement::cluster; }
   /// Whether blocks write into each other's shared memory after the last barrier of a step.
   bool stores_after_barriers() const;
+  /// Bytes of memory through which its blocks exchange.
+  int64_t exchange_bytes() const;
   /// How often the GPU is filled with its blocks: those that it does not hold run in further
   /// rounds.
   int64_t rounds(const Gpu& gpu) const;
@@ -112,7 +114,8 @@ struct LoopPlacement {
   std::string describe(const LoopNests& nests) const;
 
  private:
-  std::string text_of_clusters() const;
+  std::string text_of_blocks() const;
+  std::string text_of_barriers() const;
   std::string describe_counted(const LoopNests& nests) const;
 };
 

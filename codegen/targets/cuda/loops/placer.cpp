@@ -23,8 +23,8 @@ constexpr double kInstructionsOfNumber = 6, kInstructionsPerClock = 128;
 /// operand of a nest takes those of its place and stride, and each further product those of its own
 /// places. The numbers are fitted to NVRTC 13.0, not counted: with more, loops of layer norm, of
 /// projections and of GRUs (H 650) spill on sm_90a, which tests/codegen/cuda/nvrtc_test.cpp would
-/// say. A constant of 32 or 48 for all loops is no substitute: pieces are shorter then, and by the
-/// model the derivative of an LSTM (H 1024, T 20, B 128, bf16) takes 590 us instead of 265.
+/// say. A constant of 32 or 48 for all loops is no substitute: pieces are shorter then, and loops
+/// that exchange no fragments take up to twice as long by the model.
 constexpr int kRegistersOfLoop = 166;
 constexpr double kRegistersOfOperand = 1.5, kRegistersOfFurtherProduct = 80;
 /// Numbers loaded ahead that no estimate forbids: those of the shortest pieces.
@@ -102,12 +102,13 @@ std::optional<LoopPlacement> Placer::place(LoopPlacement p,
       return std::nullopt;
     p.nests.push_back(std::move(share));
   }
-  if (!(p.placement == Placement::cluster ? lay_out_cluster(p, owners) : lay_out_shared(p)))
-    return std::nullopt;
+  if (!lay_out(p, owners)) return std::nullopt;
   std::vector<Exchange> exchanges;
   for (const ExchangedOperand& each : p.exchanged) exchanges.push_back(each.exchange);
+  const size_t count = nests_.nests.size();
   if (p.counted != nullptr)
-    p.barrier_after.assign(nests_.nests.size(), false);
+    for (size_t i = 0; i < count; ++i)
+      p.barrier_after.push_back(p.counted->meets_before((i + 1) % count));
   else
     p.barrier_after = barriers_of(nests_, owners, p.column_groups, exchanges);
   p.step_us = step_us(p);
@@ -204,7 +205,7 @@ bool Placer::lay_out_shared(LoopPlacement& p) const {
 bool Placer::count_exchange(LoopPlacement& p) const {
   CountedPlan plan =
       plan_counted(nests_, p, invariant_, gpu_.shared_bytes - kSharedKept - static_bytes(p));
-  p.not_counted = plan.reason;
+  if (p.placement == Placement::cluster) p.not_counted = plan.reason;
   if (!plan.loop) return false;
   p.dtype = DType::f32;
   p.shared_bytes = plan.loop->words * 4;
@@ -217,8 +218,14 @@ bool Placer::count_exchange(LoopPlacement& p) const {
   return true;
 }
 
+bool Placer::lay_out(LoopPlacement& p, const std::vector<Owner>& owners) const {
+  // Blocks that share columns exchange fragments wherever they can.
+  const bool is_shared = p.placement == Placement::grid && p.column_groups > 1;
+  if ((is_shared || p.placement == Placement::cluster) && count_exchange(p)) return true;
+  return p.placement == Placement::cluster ? lay_out_cluster(p, owners) : lay_out_shared(p);
+}
+
 bool Placer::lay_out_cluster(LoopPlacement& p, const std::vector<Owner>& owners) const {
-  if (count_exchange(p)) return true;
   const auto invariant = size_t(std::ranges::count(invariant_, true));
   LoopPlacement with = p;
   add_exchanges(with, find_exchanges(nests_, owners));
@@ -335,10 +342,11 @@ double Placer::multiplied_per_clock(const NestProgram& program, const NestProduc
   return gpu_.mma_per_clock * (cost.is_half ? 2 : 1) / cost.products;
 }
 
-/// A step waits for its exchange; what it loads from shared memory, 128 bytes a cycle, or
-/// multiplies, whichever takes longer, comes after that.
+/// A step waits for its exchange or its barriers; what it loads from shared memory, 128 bytes a
+/// cycle, or multiplies, whichever takes longer, comes after that.
 double Placer::counted_step_us(const LoopPlacement& p) const {
-  double us = p.counted->beside_us;
+  double us =
+      p.counted->beside_us + double(std::ranges::count(p.barrier_after, true)) * barrier_us(p);
   for (const CountedProduct& product : p.counted->products) {
     const NestProduct& form = nests_.program(product.nest).products[product.product];
     const double terms = double(product.steps_of_warp) * product.terms_of_step;

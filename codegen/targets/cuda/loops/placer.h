@@ -34,12 +34,14 @@ class Placer {
   NestShare share_of(size_t i, const LoopPlacement& p, Owner owner) const;
   /// Sets the largest tile whose sums fit in registers, of about the block's rows and columns.
   static void set_tile(const NestProgram& program, int64_t rows, NestShare& share);
+  /// Chooses what stays on the chip, and how blocks exchange.
+  bool lay_out(LoopPlacement& p, const std::vector<Owner>& owners) const;
   /// Chooses which matrices stay in shared memory, and the size of the operands' pieces next to
   /// them.
   bool lay_out_shared(LoopPlacement& p) const;
   /// The same for a cluster, which holds all matrices, and the left operands that fit next to them.
   bool lay_out_cluster(LoopPlacement& p, const std::vector<Owner>& owners) const;
-  /// Lets its blocks count what they exchange, without barriers, if that is possible.
+  /// Lets its blocks exchange fragments, if that is possible.
   bool count_exchange(LoopPlacement& p) const;
   void add_exchanges(LoopPlacement& p, const std::vector<Exchange>& exchanges) const;
   void grow_pieces(LoopPlacement& p, int64_t room) const;

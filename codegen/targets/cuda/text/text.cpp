@@ -21,27 +21,28 @@ constexpr std::string_view kWords =
 
 /// Functions that the text calls, and its own variables.
 constexpr std::string_view kOwn =
-    "abs absf acos acosf around arrived asin asinf at at_column at_part at_position at_row "
-    "at_term atan atanf await_bytes barriers begin begin_counting bf16_bits bf16_of_pair "
-    "bf16_pair bf16_value block blockDim blockIdx block_barrier block_begin block_group "
-    "block_x block_y block_z ceil ceilf cluster_barrier column column_begin column_end "
-    "column_group column_groups column_there columns copies copysign copysignf cos cosf cosh "
-    "coshf counter counters each end erf erff exp exp2 exp2f expf expm1 expm1f f16_pair fabs fabsf "
-    "first first_at first_column first_row first_term first_turn floor floorf fma fmaf fmax "
-    "fmaxf fmin fminf fmod fmodf following from gridDim group half i in_group in_line in_tile "
-    "in_turn in_vain inbox inner isinf isinff isnan isnanf iteration lane lane_term "
-    "lane_terms lane_word lanes larger larger_double last last_line last_term left limit line "
-    "load load_bf16_pair load_pair load_two_words load_words loaded_term log log1p log1pf "
-    "log2 log2f logf loop_number matrix matrix_group max maxf min minf more near_term next "
-    "next_column next_row numbers of of_block operand outer own packed pair part patience "
-    "peer_address piece places polls pow powf rank ready renewed resident_tile resident_word "
-    "rest right rint rintf row row_begin row_end row_group row_groups row_there row_tile rows "
-    "rows_there rsqrt rsqrtf second send_1 send_2 send_4 send_sums shared shared_address "
-    "sigmoid sigmoid_double sin sinf sinh sinhf slot slots smaller smaller_double split sqrt "
-    "sqrtf stage_end staging step steps store_bf16_pair store_pair store_words strip stuck "
-    "sum sums tan tanf tanh tanhf term terms_there tf32_bits tf32_value there thread "
-    "threadIdx thread_x thread_y threads_x threads_y tile to trunc truncf turn unit unit_tile "
-    "wanted warp warp_column warp_of_piece warp_row warps whole word words words_there";
+    "abs absf acos acosf ahead around arrived asin asinf at at_column at_part at_position "
+    "at_row at_term atan atanf await_bytes barriers batch begin begin_counting bf16_bits "
+    "bf16_of_pair bf16_pair bf16_value block blockDim blockIdx block_barrier block_begin "
+    "block_group block_x block_y block_z ceil ceilf cluster_barrier column column_begin "
+    "column_end column_group column_groups column_there columns copies copysign copysignf cos "
+    "cosf cosh coshf counter each end erf erff exchange exp exp2 exp2f expf expm1 expm1f "
+    "f16_pair fabs fabsf first first_at first_column first_row first_term first_turn floor "
+    "floorf fma fmaf fmax fmaxf fmin fminf fmod fmodf following from get_words gridDim group "
+    "half i in_group in_line in_shared in_tile in_turn in_vain inbox inner isinf isinff isnan "
+    "isnanf iteration lane lane_term lane_terms lane_word lanes larger larger_double last "
+    "last_line last_term left limit line load load_bf16_pair load_pair load_two_words "
+    "load_words loaded_term log log1p log1pf log2 log2f logf loop_number matrix matrix_group "
+    "max maxf min minf more near_term next next_column next_row numbers of of_block operand "
+    "outer own packed pair part patience peer_address piece places polls pow powf put_2 put_4 "
+    "rank ready renewed resident_tile resident_word rest right rint rintf row row_begin "
+    "row_end row_group row_groups row_there row_tile rows rows_there rsqrt rsqrtf second "
+    "send_1 send_2 send_4 send_sums shared shared_address sigmoid sigmoid_double sin sinf "
+    "sinh sinhf slot slots smaller smaller_double split sqrt sqrtf stage_end staging step "
+    "steps store_bf16_pair store_pair store_words strip stuck sum sums tan tanf tanh tanhf "
+    "term terms_there tf32_bits tf32_value there thread threadIdx thread_x thread_y threads_x "
+    "threads_y tile to trunc truncf turn unit unit_tile wanted warp warp_column warp_of_piece "
+    "warp_row warps whole word words words_there";
 
 /// Prefixes of its own variables whose names end in a number or another name.
 constexpr std::string_view kOwnBeginnings[] = {
@@ -127,6 +128,22 @@ bool has_word(std::string_view text, std::string_view word) {
     if (!(at > 0 && is_of_name(at - 1)) && !is_of_name(at + word.size())) return true;
   }
   return false;
+}
+
+std::string needed_lines(std::string_view declarations, std::string_view text) {
+  std::string needed;
+  // A declaration may need those before it.
+  while (!declarations.empty()) {
+    declarations.remove_suffix(1);  // the end of the line
+    const size_t before = declarations.rfind('\n');
+    const size_t begin = before == std::string_view::npos ? 0 : before + 1;
+    const std::string_view line = declarations.substr(begin);
+    declarations = declarations.substr(0, begin);
+    const std::string_view left = line.substr(0, line.find(" = "));
+    const std::string_view name = left.substr(left.rfind(' ') + 1);
+    if (has_word(text, name) || has_word(needed, name)) needed.insert(0, std::string(line) + '\n');
+  }
+  return needed;
 }
 
 void TextWriter::lines(std::string_view text) {

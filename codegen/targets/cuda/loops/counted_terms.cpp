@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products whose left operands come through memory (counted_loop.h): each warp multiplies a part of
+// the terms, whose words it alone loads, by all of the block's columns.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "codegen/targets/cuda/loops/counted_product.h"
+#include "codegen/targets/cuda/loops/counted_text.h"
+
+namespace graphc::core::cuda::internal {
+
+void CountedProductText::multiply_terms() {
+  for (size_t p = 0; p < program_.products.size(); ++p) multiply_terms(p);
+}
+
+void CountedProductText::multiply_terms(size_t p) {
+  const CountedProduct& of = product(p);
+  const int batches = (of.steps_of_warp + of.steps_ahead() - 1) / of.steps_ahead();
+  // Other warps have no columns, and so no right fragments.
+  if (of.busy_warps() < kCountedWarps)
+    text_.open("if (warp < {})", of.busy_warps());
+  else
+    text_.open_block();
+  text_.line("const unsigned inbox = inbox_{};", of.name());
+  text_.line("#pragma unroll 1");
+  text_.open("for (int row_tile = 0; row_tile < {}; ++row_tile)", loop_.row_tiles);
+  text_.line("const unsigned* operand =");
+  text_.line("    operand_{} + iteration % 2 * {} + (row_tile * {} * 32 + lane) * {};", of.name(),
+             of.operand_words, of.steps, of.left_words());
+  declare_sums(p, "partial");
+  const int columns = 2 * of.lanes.tiles_of_warp;
+  if (of.has_pieces()) text_.line("float piece[{}][2][{}] = {{}};", of.parts, columns);
+  text_.line("// Words of the next steps are on their way while those of some are multiplied.");
+  text_.line("unsigned ahead[{}][{}][{}];", std::min(batches, 2), of.steps_ahead(),
+             of.left_words());
+  load_ahead(p, "0");
+  text_.line("#pragma unroll");
+  text_.open("for (int batch = 0; batch < {}; ++batch)", batches);
+  if (batches > 1) load_ahead(p, "(batch + 1)");
+  text_.line("#pragma unroll");
+  text_.open("for (int more = 0; more < {}; ++more)", of.steps_ahead());
+  text_.line("const int at = batch * {} + more;", of.steps_ahead());
+  text_.open("if (at < {})", of.steps_of_warp);
+  step_from_memory(p, of.has_pieces() ? "piece" : fmt::format("partial_{}", p));
+  for (int i = 0; i < 3; ++i) text_.close();
+  if (of.has_pieces()) add_piece(p, "partial", false);
+  give_sums(p);
+  text_.close();
+  text_.close();
+}
+
+/// Loads the left fragments of the steps of a batch, as far as there are any. A warp whose steps
+/// are fewer loads the last one's again.
+void CountedProductText::load_ahead(size_t p, std::string_view batch) {
+  const CountedProduct& of = product(p);
+  const bool is_partial = of.steps_of_warp * of.lanes.splits() > of.steps;
+  const std::string step = first_step_text(of) + "at";
+  text_.line("#pragma unroll");
+  text_.open("for (int more = 0; more < {}; ++more)", of.steps_ahead());
+  text_.line("const int at = {} * {} + more;", batch, of.steps_ahead());
+  text_.line("if (at < {})", of.steps_of_warp);
+  text_.line(
+      "  get_words(ahead[{} % 2][more], operand + {} * {});", batch,
+      is_partial ? fmt::format("min({}, {})", step, of.steps - 1) : fmt::format("({})", step),
+      32 * of.left_words());
+  text_.close();
+}
+
+void CountedProductText::step_from_memory(size_t p, const std::string& sums) {
+  const CountedProduct& of = product(p);
+  const int loads = of.loads_of_step(), others = of.steps_of_warp - of.in_registers;
+  // Those that not all warps have.
+  const int surely = of.steps - of.steps_of_warp * (of.lanes.splits() - 1);
+  const bool is_partial = surely < of.steps_of_warp;
+  if (is_partial)
+    text_.open("if (at < {} || {}at < {})", std::max(surely, 0), first_step_text(of), of.steps);
+  text_.line("const unsigned* left = ahead[batch % 2][more];");
+  text_.line("unsigned right[{}];", 4 * loads);
+  if (of.in_registers > 0) {
+    if (others > 0)
+      text_.open("if (at < {})", of.in_registers);
+    else
+      text_.open_block();
+    text_.line("#pragma unroll");
+    text_.line("for (int word = 0; word < {}; ++word)", of.words_of_step);
+    text_.line("  right[word] = weights_{}[at][word];", of.name());
+    text_.close();
+  }
+  if (others > 0) {
+    if (of.in_registers > 0)
+      text_.open("if (at >= {})", of.in_registers);
+    else
+      text_.open_block();
+    text_.line("#pragma unroll");
+    text_.line("for (int load = 0; load < {}; ++load)", loads);
+    text_.line(
+        "  load_words(&right[load * 4], more_weights_{} + (unsigned)(((warp * {} + at - {}) * {} + "
+        "load) * 32 + lane) * 16u);",
+        of.name(), others, of.in_registers, loads);
+    text_.close();
+  }
+  instructions(p, sums, "right");
+  if (of.has_pieces()) {
+    const int piece = kPiece / of.terms_of_step;
+    text_.open("if (at % {0} == {0} - 1)", piece);
+    add_piece(p, "partial", true);
+    text_.close();
+  }
+  if (is_partial) text_.close();
+}
+
+/// Stores the sums of a warp's terms in the shared memory of the block.
+void CountedProductText::give_sums(size_t p) {
+  const CountedProduct& of = product(p);
+  text_.line("#pragma unroll");
+  text_.open("for (int at = 0; at < {}; ++at)", of.lanes.tiles_of_warp * of.parts);
+  text_.line("const int at_part = at % {0}, tile = {1} + at / {0};", of.parts,
+             unit_tile_text(of.lanes));
+  text_.open("if (tile < {})", of.lanes.unit_tiles);
+  text_.line("unsigned words[{}];", of.left_words());
+  for (int i = 0; i < of.left_words(); ++i)
+    text_.line("words[{}] = __float_as_uint(partial_{}[at_part][{}][at / {} * 2 + {}]);", i, p,
+               i / 2, of.parts, i % 2);
+  const std::string split =
+      of.lanes.warps == 1 ? std::string("warp") : fmt::format("warp / {}", of.lanes.warps);
+  text_.line("store_words({}, words);", inbox_place(p, split, "tile", "at_part"));
+  text_.close();
+  text_.close();
+}
+
+}  // namespace graphc::core::cuda::internal
