@@ -12,23 +12,24 @@ namespace {
 constexpr int kWeightRegisters = 112;
 /// Registers of a lane for weights, sums and what it keeps between nests and steps, if shared
 /// memory has room for the other weights. With more, loops of LSTMs with peepholes and of GRUs of
-/// 256 and 512 units spill on sm_90a. Loops through memory have few addresses beside them.
-constexpr int kKeptRegisters = 144, kKeptThroughMemory = 176;
-/// What each further product takes of these for its addresses.
-constexpr int kFurtherProduct = 48;
+/// 256 and 512 units spill on sm_90a. Loops through memory have few addresses beside them, but more
+/// for each further product.
+constexpr int kKeptRegisters = 144, kKeptThroughMemory = 160, kFurtherProduct = 48;
 
 class Layout {
  public:
   Layout(CountedLoop& loop, int64_t room) : loop_(loop), room_(room) {}
 
-  /// Puts as few weights into registers beside all else as let the others have room.
+  /// Puts as few weights into registers beside all else as let the others have room; in a cluster
+  /// those that all else leaves, or as many as there can be.
   std::string lay_out() {
     const int kept = loop_.through_memory
                          ? kKeptThroughMemory - kFurtherProduct * (int(loop_.products.size()) - 1)
                          : kKeptRegisters;
+    const int more = loop_.through_memory ? 8 : kWeightRegisters;
     std::string reason;
     for (int registers = std::clamp(kept - kept_beside_weights(), 0, kWeightRegisters);;
-         registers = std::min(registers + 8, kWeightRegisters)) {
+         registers = std::min(registers + more, kWeightRegisters)) {
       reason = lay_out(registers);
       if (reason.empty() || registers == kWeightRegisters) return reason;
     }
