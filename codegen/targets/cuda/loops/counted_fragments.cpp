@@ -280,7 +280,9 @@ void write_left_fragments(TextWriter& text, const CountedLoop& loop, const Count
   text.line("const int in_group = at / {} % 4;", words);
   text.line("const long long wanted = row_begin + at / {} * {} + at % {} * 8 + at / {} % 8;",
             32 * words * product.steps, 8 * rows, rows, 4 * words);
-  text.line("const long long row = wanted < row_end ? wanted : 0;");
+  // Of rows that are not there one of the block's own: others may store theirs already.
+  text.line(
+      "const long long row = wanted < row_end ? wanted : row_begin < row_end ? row_begin : 0;");
   for (int i = 0; i < numbers; ++i) {
     const std::string at = fmt::format("more * {} + {}", numbers, i);
     text.line("lane_terms[{}] = {};", at,

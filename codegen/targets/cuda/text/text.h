@@ -31,7 +31,8 @@ std::string in_comment(std::string_view name);
 
 /// Whether an identifier occurs in the text.
 bool has_word(std::string_view text, std::string_view word);
-/// Of lines that each declare a variable, "TYPE NAME = ...;", those that a text behind them needs.
+/// Of lines that each declare one variable, "TYPE NAME = ...;", those that a text behind them
+/// needs.
 std::string needed_lines(std::string_view declarations, std::string_view text);
 
 /// Lines of text, indented by the scopes around them.
