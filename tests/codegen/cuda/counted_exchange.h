@@ -2,13 +2,16 @@
 // What the tests of loops whose blocks exchange fragments (counted_loop.h) have in common.
 #pragma once
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -16,7 +19,9 @@
 #include "codegen/lower/lower.h"
 #include "codegen/target.h"
 #include "codegen/targets/cuda/launches/launches.h"
+#include "tests/testing/samples.h"
 #include "tests/testing/targets.h"
+#include "tests/testing/wide_golden.h"
 
 namespace graphc::core::testing {
 
@@ -75,6 +80,35 @@ class CountedExchange : public ::testing::Test {
     std::vector<Literal> found;
     for (const Tensor& output : outputs) found.push_back(output.copy());
     return found;
+  }
+
+  /// A layer's size, and the multiprocessors of the device that it runs on.
+  struct Size {
+    const char* multiprocessors;
+    int batch, hidden;
+  };
+  /// Expects that every cell, in one precision of each size in turn, gives with this placement what
+  /// it gives streamed; of sizes with more columns than `all_up_to` one in three is tried. Counts
+  /// as results() does.
+  static void expect_agreement_of_cells(cuda::Placement placement, const std::vector<Size>& sizes,
+                                        int all_up_to, int* counted, int* clusters = nullptr) {
+    size_t number = 0;
+    for (const std::string& cell : wide_cells()) {
+      for (const auto& [multiprocessors, batch, hidden] : sizes) {
+        const CountedPrecision& of = kCountedPrecisions[number++ % std::size(kCountedPrecisions)];
+        if (hidden > all_up_to && !is_sampled(number, 3)) continue;
+        setenv("GRAPHC_MOCK_MULTIPROCESSORS", multiprocessors, 1);
+        setenv("GRAPHC_MOCK_SEED", std::to_string(number).c_str(), 1);
+        const WideCase c{cell, 3, batch, hidden};
+        SCOPED_TRACE(fmt::format("{}, multiprocessors: {}, precision {}", c.name(), multiprocessors,
+                                 name_of(of.precision)));
+        const GraphPtr graph = wide_layer(c, Derivatives::with);
+        const auto wanted = results(graph, wide_inputs(c), of.precision, cuda::Placement::streamed);
+        const auto found =
+            results(graph, wide_inputs(c), of.precision, placement, counted, clusters);
+        EXPECT_LE(difference(found, wanted), of.tolerance);
+      }
+    }
   }
 
   /// The largest difference of an element, relative to the largest element of its result.

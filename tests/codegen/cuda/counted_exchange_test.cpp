@@ -44,24 +44,9 @@ cuda::Gpu small_gpu() {
 /// terms, and more rows than a tile has.
 TEST_F(CountedExchange, OfEveryCellAgreesWithTheStreamedPlacement) {
   int counted = 0, clusters = 0;
-  size_t number = 0;
-  for (const std::string& cell : wide_cells()) {
-    for (const auto& [multiprocessors, batch, hidden] :
-         {std::tuple{"2", 1, 18}, {"4", 20, 22}, {"4", 13, 40}, {"8", 3, 72}}) {
-      const CountedPrecision& of = kCountedPrecisions[number++ % std::size(kCountedPrecisions)];
-      if (hidden > 22 && !is_sampled(number, 3)) continue;
-      setenv("GRAPHC_MOCK_MULTIPROCESSORS", multiprocessors, 1);
-      setenv("GRAPHC_MOCK_SEED", std::to_string(number).c_str(), 1);
-      const WideCase c{cell, 3, batch, hidden};
-      SCOPED_TRACE(fmt::format("{}, multiprocessors: {}, precision {}", c.name(), multiprocessors,
-                               name_of(of.precision)));
-      const GraphPtr graph = wide_layer(c, Derivatives::with);
-      const auto wanted = results(graph, wide_inputs(c), of.precision, cuda::Placement::streamed);
-      const auto found = results(graph, wide_inputs(c), of.precision, cuda::Placement::cluster,
-                                 &counted, &clusters);
-      EXPECT_LE(difference(found, wanted), of.tolerance);
-    }
-  }
+  expect_agreement_of_cells(cuda::Placement::cluster,
+                            {{"2", 1, 18}, {"4", 20, 22}, {"4", 13, 40}, {"8", 3, 72}}, 22,
+                            &counted, &clusters);
   std::printf("%d of %d loops in clusters count what they exchange\n", counted, clusters);
   count("loops in clusters that count what they exchange", counted);
   EXPECT_GE(counted, int(2 * wide_cells().size()));

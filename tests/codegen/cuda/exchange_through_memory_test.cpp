@@ -11,7 +11,6 @@
 #include "tests/testing/counts.h"
 #include "tests/testing/graph_file.h"
 #include "tests/testing/random_cell.h"
-#include "tests/testing/samples.h"
 #include "tests/testing/wide_golden.h"
 
 namespace graphc::core::testing {
@@ -23,28 +22,10 @@ class ExchangeThroughMemory : public CountedExchange {};
 /// than others.
 TEST_F(ExchangeThroughMemory, OfEveryCellAgreesWithTheStreamedPlacement) {
   int through_memory = 0;
-  size_t number = 0;
-  for (const std::string& cell : wide_cells()) {
-    for (const auto& [multiprocessors, batch, hidden] : {std::tuple{"2", 1, 18},
-                                                         {"3", 20, 22},
-                                                         {"2", 40, 32},
-                                                         {"6", 13, 40},
-                                                         {"4", 33, 72},
-                                                         {"4", 17, 136}}) {
-      const CountedPrecision& of = kCountedPrecisions[number++ % std::size(kCountedPrecisions)];
-      if (hidden > 32 && !is_sampled(number, 3)) continue;
-      setenv("GRAPHC_MOCK_MULTIPROCESSORS", multiprocessors, 1);
-      setenv("GRAPHC_MOCK_SEED", std::to_string(number).c_str(), 1);
-      const WideCase c{cell, 3, batch, hidden};
-      SCOPED_TRACE(fmt::format("{}, multiprocessors: {}, precision {}", c.name(), multiprocessors,
-                               name_of(of.precision)));
-      const GraphPtr graph = wide_layer(c, Derivatives::with);
-      const auto wanted = results(graph, wide_inputs(c), of.precision, cuda::Placement::streamed);
-      const auto found =
-          results(graph, wide_inputs(c), of.precision, cuda::Placement::grid, &through_memory);
-      EXPECT_LE(difference(found, wanted), of.tolerance);
-    }
-  }
+  expect_agreement_of_cells(
+      cuda::Placement::grid,
+      {{"2", 1, 18}, {"3", 20, 22}, {"2", 40, 32}, {"6", 13, 40}, {"4", 33, 72}, {"4", 17, 136}},
+      32, &through_memory);
   std::printf("%d loops exchange through memory\n", through_memory);
   count("loops whose blocks exchange fragments through memory", through_memory);
   EXPECT_GE(through_memory, int(2 * wide_cells().size()));

@@ -215,8 +215,8 @@ void write_right_fragments(TextWriter& text, const CountedLoop& loop, const Coun
                               (product.begins_with_left() && !loop.through_memory) ||
                               reaches_others(loop, product);
   const NestBody body(program, parameters);
-  // A packed matrix that blocks hold has fewer elements than 31 bits count. With 64 an
-  // address takes so many registers that the derivative of a GRU (H 650, bf16) spills.
+  // A packed matrix that blocks hold has fewer elements than 31 bits count. With 64 an address
+  // takes so many registers that the derivative of a GRU (H 650, bf16) spills.
   const bool is_packed = form.panel_widths[product.product] > 0;
   const RightOperand right{program, form, body, is_packed ? "int" : "long long"};
   write_places(text, loop, product, right);

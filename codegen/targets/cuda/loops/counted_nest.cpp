@@ -89,7 +89,7 @@ class CountedNestText {
 
   void write_lanes() {
     text_.line("const int unit_tile = {};", unit_tile_text(nest_));
-    if (nest_.splits() > 1) text_.line("const int split = warp / {};", nest_.warps);
+    if (nest_.splits() > 1) text_.line("const int split = {};", split_text(nest_));
     text_.line("const {0} first_column = ({0})column_begin + unit_tile * {1} + in_group * 2;",
                loop_.index_type, kUnits);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products whose left operands come through memory (counted_loop.h): each warp multiplies a part of
-// the terms, whose words it alone loads, by all of the block's columns.
+// the terms, whose words it loads ahead, by the columns that it has registers for.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -67,6 +67,7 @@ void CountedProductText::load_ahead(size_t p, std::string_view batch) {
   text_.close();
 }
 
+/// The instructions of a step, whose left fragment is in `ahead`.
 void CountedProductText::step_from_memory(size_t p, const std::string& sums) {
   const CountedProduct& of = product(p);
   const int loads = of.loads_of_step(), others = of.steps_of_warp - of.in_registers;
@@ -122,9 +123,7 @@ void CountedProductText::give_sums(size_t p) {
   for (int i = 0; i < of.left_words(); ++i)
     text_.line("words[{}] = __float_as_uint(partial_{}[at_part][{}][at / {} * 2 + {}]);", i, p,
                i / 2, of.parts, i % 2);
-  const std::string split =
-      of.lanes.warps == 1 ? std::string("warp") : fmt::format("warp / {}", of.lanes.warps);
-  text_.line("store_words({}, words);", inbox_place(p, split, "tile", "at_part"));
+  text_.line("store_words({}, words);", inbox_place(p, split_text(of.lanes), "tile", "at_part"));
   text_.close();
   text_.close();
 }

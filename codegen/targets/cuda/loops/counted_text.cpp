@@ -196,12 +196,13 @@ std::string unit_tile_text(const CountedNest& nest) {
   return nest.tiles_of_warp == 1 ? warp : fmt::format("{} * {}", warp, nest.tiles_of_warp);
 }
 
+std::string split_text(const CountedNest& nest) {
+  return nest.warps == 1 ? std::string("warp") : fmt::format("warp / {}", nest.warps);
+}
+
 std::string first_step_text(const CountedProduct& product) {
   if (product.lanes.splits() == 1) return {};
-  const std::string split = product.lanes.warps == 1
-                                ? std::string("warp")
-                                : fmt::format("warp / {}", product.lanes.warps);
-  return fmt::format("{} * {} + ", split, product.steps_of_warp);
+  return fmt::format("{} * {} + ", split_text(product.lanes), product.steps_of_warp);
 }
 
 std::string counted_functions(const CountedLoop& loop) {

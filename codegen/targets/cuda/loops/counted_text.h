@@ -12,9 +12,10 @@
 
 namespace graphc::core::cuda::internal {
 
-/// The first unit tile of a warp in a nest, and the first step of a product that it does, with a
-/// plus behind it; empty: 0.
+/// The first unit tile of a warp in a nest, its split of the terms, and the first step of a product
+/// that it does, with a plus behind it; empty: 0.
 std::string unit_tile_text(const CountedNest& nest);
+std::string split_text(const CountedNest& nest);
 std::string first_step_text(const CountedProduct& product);
 
 /// The device functions, to be placed before the kernel.
