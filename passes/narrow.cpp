@@ -74,6 +74,7 @@ NarrowValues::NarrowValues(const Graph& graph, const Amplifiers& amplifiers,
     flags.read = true;
     const bool is_bf16 = i < results.size() && results[i];
     (is_bf16 ? flags.beside_products : flags.elsewhere) = true;
+    flags.beside_sums |= is_bf16;
   }
   for (size_t i = 0; i < inputs.size(); ++i) flags_of(graph.inputs()[i]).origin = inputs[i];
   for (const Node& node : graph.nodes()) find_origins(node);
@@ -115,6 +116,8 @@ void NarrowValues::note_reader(const Node& node, size_t operand) {
       flags.beside_products |= moved.beside_products;
       flags.by_narrow |= moved.by_narrow;
       flags.products += moved.products;
+      flags.sums += moved.sums;
+      flags.beside_sums |= moved.beside_sums;
       // A value that stays f32 has this view as an f32 reader.
       flags.elsewhere |= moved.elsewhere || (moved.beside_products && !moved.may_be_rounded);
     }
@@ -122,8 +125,10 @@ void NarrowValues::note_reader(const Node& node, size_t operand) {
   }
   const bool step_by_step = node.is(ops::scan) && operand < Scan(node).streams().size();
   // A product preserves the relative error of its factors; a difference or exp may amplify it.
-  const bool by_narrow = node.is(ops::mul) && is_narrow(node.result(0));
+  const bool by_narrow = node.is(ops::mul) && may_be_narrow(node.result(0));
   flags.by_narrow |= by_narrow;
+  flags.sums += sums_over_rows(node) ? 1 : 0;
+  flags.beside_sums |= step_by_step || by_narrow;
   (step_by_step || by_narrow || sums_over_rows(node) ? flags.beside_products : flags.elsewhere) =
       true;
 }
@@ -158,6 +163,18 @@ ValueOrigin NarrowValues::origin_of(Value value) const {
 }
 
 bool NarrowValues::is_narrow(Value value) const {
+  return may_be_narrow(value) && !is_in_sum(value);
+}
+
+/// Whether it exists only in the kernel of the sum over rows that reads it. A loop, a product and a
+/// concatenation store what they compute.
+bool NarrowValues::is_in_sum(Value value) const {
+  const Flags& flags = flags_of(value);
+  return flags.sums == 1 && flags.products == 0 && !flags.beside_sums &&
+         is_elementwise(value.node->op);
+}
+
+bool NarrowValues::may_be_narrow(Value value) const {
   const bool amplified = amplifiers_.of(value) != nullptr;
   return would_be_narrow(value) && (is_exact(value) || !amplified);
 }

@@ -33,8 +33,9 @@ struct ValueOrigin {
 ///
 /// In the second case these stay f32: loop carries and parts of them, because errors of a state
 /// accumulate; per-row numbers such as means; values with elements that depend on no product, such
-/// as counters and masks; and values read by an op that amplifies errors more than a product does,
-/// such as exp (amplified.h). Inputs, states and results keep their declared types.
+/// as counters and masks; values that one sum over rows alone reads, which its kernel computes; and
+/// values read by an op that amplifies errors more than a product does, such as exp (amplified.h).
+/// Inputs, states and results keep their declared types.
 class NarrowValues {
  public:
   /// For a graph; or for a loop's body, with the origins of its inputs and which of its results are
@@ -57,7 +58,9 @@ class NarrowValues {
   struct Flags {
     bool read = false;             ///< by anything
     bool beside_products = false;  ///< by loops, sums over rows, and ops that compute narrow values
-    bool by_narrow = false;        ///< by a multiplication whose result is narrow
+    bool by_narrow = false;        ///< by a multiplication whose result is rounded or summed
+    int sums = 0;                  ///< number of sums over rows that read it, also through views
+    bool beside_sums = false;      ///< of `beside_products`, by anything but sums over rows
     int products = 0;              ///< number of products that read it, also through views
     bool codes_lost = false;       ///< a reader would have its gates decoded in memory
     bool elsewhere = false;        ///< by anything else
@@ -79,6 +82,8 @@ class NarrowValues {
   void note_readers(const Graph& graph);
   void note_reader(const Node& node, size_t operand);
   bool is_narrow(Value value) const;
+  bool is_in_sum(Value value) const;
+  bool may_be_narrow(Value value) const;
   bool would_be_narrow(Value value) const;
 
   const Amplifiers& amplifiers_;
