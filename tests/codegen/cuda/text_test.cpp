@@ -75,6 +75,7 @@ void add_declared(const std::string& text, std::set<std::string>& names) {
       if (depth < 0) break;  // the head of a function
       if (depth == 0 && (c == ',' || c == ';')) {
         names.insert(name);
+        if (c == ';') break;
         name.clear();
         in_name = true;
       } else if (in_name && (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_')) {
@@ -103,7 +104,7 @@ std::set<std::string> own_variables(const GraphPtr& graph, Precision precision,
   std::ranges::set_intersection(of[0], of[1], std::inserter(own, own.end()));
   std::erase_if(own, [](const std::string& name) {
     static const std::regex computed(
-        "(?:this_|value_|all_)*"
+        "(?:this_|value_|all_|kept_)*"
         "(?:number|constant|product|count|add|sub|mul|div|neg|exp|tanh|sigmoid|sqrt|rsqrt|select|"
         "less|minimum|cast|sum|mean|concat)(?:_(?:\\d+|rsqrt|sum|row|part|k))*");
     return name != "sum" && std::regex_match(name, computed);

@@ -255,7 +255,8 @@ void write_left_fragments(TextWriter& text, const CountedLoop& loop, const Count
             loop.through_memory ? "operand_" + product.name()
                                 : fmt::format("(unsigned*)&shared[{}]", product.operand_at));
   if (!product.next_step) {
-    text.open("for (int at = {}; at < {}; at += {})", thread, 2 * product.operand_words, threads);
+    text.open("for (int at = {}; at < {}; at += {})", thread,
+              product.copies * product.operand_words, threads);
     text.line("copies[at] = 0u;");
     return text.close();
   }
@@ -297,7 +298,7 @@ void write_left_fragments(TextWriter& text, const CountedLoop& loop, const Count
   text.line("const unsigned packed = {};", word.text(first, first));
   text.open("if (at < {})", product.operand_words);
   text.line("copies[at] = packed;");
-  if (product.has_zero_strip()) text.line("copies[at + {}] = 0u;", product.operand_words);
+  if (product.has_zero_copy()) text.line("copies[at + {}] = 0u;", product.operand_words);
   for (int i = 0; i < 3; ++i) text.close();
 }
 

@@ -39,10 +39,11 @@ class Layout {
   /// Registers of a lane for the sums of a product, for what it loads ahead of them, and for what
   /// it keeps between nests and steps.
   int kept_beside_weights() const {
-    int most = 0;
+    int most = loop_.registers_of_rows;
     for (const CountedProduct& product : loop_.products)
       most = std::max(most, product.sums() + product.registers_ahead());
-    return most + loop_.held.values() * 2 * loop_.rows_of_lane * loop_.nests[0].tiles_of_warp;
+    return most + int(loop_.rows.numbers.size()) * loop_.rows_of_lane +
+           loop_.held.values() * 2 * loop_.rows_of_lane * loop_.nests[0].tiles_of_warp;
   }
 
   /// Right fragments go to registers as far as there are any, and then to shared memory.
@@ -70,17 +71,30 @@ class Layout {
     loop_.words += product.weights_words;
   }
 
-  /// mbarriers, then each product's operand, partial sums and weights, then the sums of splits.
+  /// What the warps of a block have of each row, and what blocks send: two copies in a cluster.
+  void place_exchange(RowExchange& exchange) {
+    const int64_t rows = int64_t{loop_.row_tiles} * loop_.tile_rows() * exchange.width();
+    const int copies = loop_.through_memory ? 1 : 2;
+    exchange.of_warps_at = loop_.words;
+    loop_.words += copies * rows * loop_.nests[exchange.nest].warps;
+    int64_t& at = loop_.through_memory ? loop_.exchange_words : loop_.words;
+    exchange.inbox_at = at;
+    at += copies * rows * loop_.blocks;
+  }
+
+  /// mbarriers, then each product's operand, partial sums and weights, then what is of exchanges of
+  /// numbers of rows, then the sums of splits.
   void place_in_cluster() {
-    loop_.words = 4 * int64_t(loop_.products.size());
+    loop_.words = 4 * int64_t(loop_.products.size() + loop_.rows.exchanges.size());
     for (CountedProduct& product : loop_.products) {
       product.operand_at = product.staged_at = loop_.words;
-      loop_.words += 2 * product.operand_words;
+      loop_.words += product.copies * product.operand_words;
       product.inbox_at = loop_.words;
       product.inbox_words = product.scatters ? product.bytes_of_use / 4 : 0;
-      loop_.words += 2 * product.inbox_words;
+      loop_.words += product.copies * product.inbox_words;
       place_weights(product);
     }
+    for (RowExchange& exchange : loop_.rows.exchanges) place_exchange(exchange);
     // Nests whose warps meet in between use the same memory for the sums of splits.
     const int64_t sums_at = loop_.words;
     for (size_t i = 0; i < loop_.nests.size(); ++i) {
@@ -104,6 +118,7 @@ class Layout {
       product.staged_at = loop_.words;
       place_weights(product);
     }
+    for (RowExchange& exchange : loop_.rows.exchanges) place_exchange(exchange);
     const int64_t sums_at = loop_.words;
     for (size_t i = 0; i < loop_.nests.size(); ++i) {
       int64_t at = sums_at;

@@ -9,6 +9,7 @@
 #include <limits>
 #include <utility>
 
+#include "codegen/nest/levels.h"
 #include "codegen/targets/cuda/loops/counted_layout.h"
 #include "codegen/targets/cuda/loops/loop_exchange.h"
 #include "codegen/targets/cuda/loops/loop_placement.h"
@@ -22,20 +23,12 @@ constexpr int kMostCountedSums = 64;
 /// Registers of a lane for values that it keeps between nests and steps: what an LSTM's derivative
 /// has. With 28 a load of each of its steps is hidden by nothing.
 constexpr int kHeldRegisters = 32;
-/// Right fragments that a lane loads from memory at a time, in words. With twice as many a text
-/// takes a third more to compile.
-constexpr int kFilledTogether = 16;
-/// Steps of a product whose left fragments a lane loads from memory together, while it multiplies
-/// by those of as many steps before: 32 registers.
-constexpr int kStepsAhead = 8;
 /// What an mbarrier counts in a phase (PTX ISA, "mbarrier").
 constexpr int64_t kMostCountedBytes = (1 << 20) - 1;
 
 bool is_access(const NestInstruction& in) {
   return in.kind == NestOp::load || in.kind == NestOp::store;
 }
-
-int rounded_quotient(int64_t count, int64_t of) { return int((count + of - 1) / of); }
 
 class CountedPlanning {
  public:
@@ -46,6 +39,13 @@ class CountedPlanning {
   CountedPlan plan() {
     CountedPlan plan;
     plan.reason = make();
+    // Numbers of rows that no block sums up need no exchange.
+    if (!plan.reason.empty() && !loop_.rows.numbers.empty() && loop_.rows.exchanges.empty()) {
+      loop_ = {};
+      owners_.clear();
+      has_numbers_ = false;
+      plan.reason = make();
+    }
     if (plan.reason.empty()) plan.loop = std::move(loop_);
     return plan;
   }
@@ -55,8 +55,7 @@ class CountedPlanning {
 
   /// Why not; empty if it is made.
   std::string make() {
-    std::vector<Owner> owners;
-    for (const NestShare& share : placement_.nests) owners.push_back(share.owner);
+    if (std::string reason = find_owners(); !reason.empty()) return reason;
     loop_.blocks = int(placement_.column_groups);
     loop_.through_memory = placement_.placement == Placement::grid;
     const bool has_few_rows = std::ranges::all_of(nests_.nests, [&](const NestCall* call) {
@@ -70,7 +69,7 @@ class CountedPlanning {
       if (loop_.row_tiles > loop_.nests[i].splits())
         return fmt::format("a warp would compute more than one tile of rows of %{}", name_of(i));
     }
-    const std::vector<Exchange> exchanges = find_exchanges(nests_, owners);
+    const std::vector<Exchange> exchanges = find_exchanges(nests_, owners_);
     for (size_t i = 0, number = 0; i < nests_.nests.size(); ++i) {
       for (size_t p = 0; p < nests_.nests[i]->products.size(); ++p, ++number) {
         const auto found = std::ranges::find_if(
@@ -83,14 +82,83 @@ class CountedPlanning {
     }
     if (loop_.products.empty()) return "it has no product";
     const std::vector<bool> barriers =
-        barriers_of(nests_, owners, placement_.column_groups, exchanges, Ordered::by_exchange);
+        barriers_of(nests_, owners_, placement_.column_groups, exchanges, Ordered::by_exchange,
+                    loop_.rows.operands(nests_));
     for (size_t i = 0; i < barriers.size(); ++i) {
       if (barriers[i])
         return fmt::format("%{} is ordered by no exchange before what follows it", name_of(i));
     }
     find_lanes(exchanges);
+    const bool has_more_tiles = loop_.row_tiles > 1 && !loop_.through_memory;
+    if (!loop_.rows.numbers.empty() && (!loop_.same_lanes || has_more_tiles))
+      return "a lane would have numbers of more rows than a tile's";
+    if (!loop_.rows.exchanges.empty()) {
+      count_columns(loop_.rows.exchanges[0].nest);
+      merge_squares(nests_, loop_.rows);
+    }
+    for (RowExchange& exchange : loop_.rows.exchanges) {
+      if (loop_.through_memory) exchange.words = 4;
+    }
+    for (CountedProduct& product : loop_.products) {
+      if (!loop_.through_memory) product.copies = copies_of(product);
+    }
+    for (size_t i = 0; i < nests_.nests.size(); ++i)
+      loop_.registers_of_rows = std::max(loop_.registers_of_rows, registers_of_rows(i));
     loop_.index_type = has_near_elements() ? "int" : "long long";
     return lay_out_counted(loop_, room_);
+  }
+
+  /// Divides nests that sum along rows by elements too, if blocks can exchange the sums.
+  std::string find_owners() {
+    for (const NestShare& share : placement_.nests) owners_.push_back(share.owner);
+    std::string reason;
+    if (has_numbers_) reason = find_row_numbers(nests_, loop_.rows);
+    if (!reason.empty()) loop_.rows = {};
+    loop_.rows.is_of_rows.resize(nests_.nests.size());
+    loop_.rows.is_done.resize(nests_.nests.size());
+    for (size_t i = 0; i < owners_.size(); ++i) {
+      const bool reduces =
+          std::ranges::any_of(nests_.program(i).body,
+                              [](const NestInstruction& in) { return in.kind == NestOp::reduce; });
+      if (owners_[i] == Owner::outer || (reduces && loop_.rows.exchange_of(i) == nullptr))
+        return reason.empty() ? fmt::format("%{} sums along rows or columns", name_of(i)) : reason;
+      owners_[i] = Owner::element;
+    }
+    return {};
+  }
+
+  void count_columns(size_t nest) {
+    const CountedNest& lanes = loop_.nests[nest];
+    loop_.rows.columns = nests_.nests[nest]->unit;
+    loop_.rows.columns_of_block = placement_.nests[nest].columns_of_block;
+    loop_.rows.are_even =
+        loop_.rows.columns == loop_.blocks * loop_.rows.columns_of_block &&
+        loop_.rows.columns_of_block == int64_t{lanes.warps} * lanes.tiles_of_warp * kUnits;
+  }
+
+  /// One, if an exchange of numbers of rows lies between each use of an operand and whatever is
+  /// handed on for the next.
+  int copies_of(const CountedProduct& product) const {
+    const bool is_ordered = std::ranges::all_of(product.stores, [&](const CountedStore& store) {
+      return loop_.rows.orders(product.nest, store.store.nest);
+    });
+    return is_ordered ? 1 : 2;
+  }
+
+  int registers_of_rows(size_t i) const {
+    if (!nests_.program(i).products.empty() || !loop_.waits(i)) return 0;
+    const NestProgram& program = nests_.program(i);
+    const std::vector<Level> levels = levels_of(program);
+    const int columns = 2 * loop_.nests[i].tiles_of_warp;
+    int bytes = 0;
+    for (size_t in = 0; in < program.body.size(); ++in) {
+      const bool is_load = program.body[in].kind == NestOp::load && levels[in] == Level::element;
+      if (!is_load || loop_.held.holds(i, in)) continue;
+      const NestOperand& form = program.operands[size_t(program.body[in].operand)];
+      bytes += int(size_of(form.dtype)) * columns * (form.by_row ? loop_.rows_of_lane : 1);
+    }
+    const RowExchange* exchange = loop_.rows.exchange_of(i);
+    return bytes / 4 + (exchange == nullptr ? 0 : exchange->width() * loop_.rows_of_lane);
   }
 
   /// Finds what lanes share with none, and where the warps of a block have to meet.
@@ -98,8 +166,9 @@ class CountedPlanning {
     const size_t count = nests_.nests.size();
     loop_.same_lanes = nests_.has_private_rows();
     for (size_t i = 0; i < count; ++i) {
+      const size_t other = loop_.rows.is_of_rows[i] ? i : first_of_elements();
       loop_.same_lanes &= nests_.nests[i]->rows == nests_.nests[0]->rows &&
-                          nests_.nests[i]->unit == nests_.nests[0]->unit &&
+                          nests_.nests[i]->unit == nests_.nests[other]->unit &&
                           loop_.nests[i] == loop_.nests[0];
     }
     for (size_t i = 0; i < count; ++i)
@@ -135,11 +204,17 @@ class CountedPlanning {
     return scatters;
   }
 
+  /// The first nest that has elements.
+  size_t first_of_elements() const {
+    const std::vector<bool>& is_of_rows = loop_.rows.is_of_rows;
+    return size_t(std::ranges::find(is_of_rows, false) - is_of_rows.begin());
+  }
+
   std::string add_nest(size_t i) {
     const NestCall& call = *nests_.nests[i];
     const NestProgram& program = nests_.program(i);
-    const NestShare& share = placement_.nests[i];
-    if (share.owner != Owner::element || program.kind == NestKind::column_wise)
+    const NestShare& share = placement_.nests[loop_.rows.is_of_rows[i] ? first_of_elements() : i];
+    if (program.kind == NestKind::column_wise)
       return fmt::format("%{} sums along rows or columns", name_of(i));
     if (!program.products.empty() && !on_tensor_cores(program))
       return fmt::format("the products of %{} use no tensor cores", name_of(i));
@@ -253,123 +328,12 @@ class CountedPlanning {
   const LoopPlacement& placement_;
   const std::vector<bool>& invariant_;
   const int64_t room_;
+  std::vector<Owner> owners_;
+  bool has_numbers_ = true;  ///< whether numbers of rows are looked for
   CountedLoop loop_;
 };
 
 }  // namespace
-
-int CountedProduct::words_of_send(const CountedStore& store) const {
-  const bool whole = strips_of_step() == 1 || (strips_of_block % 2 == 0 &&
-                                               store.first_strip % 2 == 0 && store.parts % 2 == 0);
-  return whole ? left_words() : rows_of_lane;
-}
-
-int CountedProduct::steps_filled_together() const {
-  return std::max(kFilledTogether / words_of_step, 1);
-}
-
-int CountedLoop::left_turns(const CountedProduct& product) const {
-  const int64_t threads = int64_t{32} * kCountedWarps * (through_memory ? blocks : 1);
-  return rounded_quotient(product.operand_words, threads);
-}
-
-int CountedProduct::busy_warps() const {
-  if (scatters || lanes.splits() > 1) return kCountedWarps;
-  return rounded_quotient(lanes.unit_tiles, lanes.tiles_of_warp);
-}
-
-int64_t CountedProduct::staged_words_of_step() const {
-  return int64_t{busy_warps()} * loads_of_step() * 128;
-}
-
-int CountedLoop::steps_staged(const CountedProduct& product) const {
-  return int((words - product.staged_at) / product.staged_words_of_step());
-}
-
-bool CountedLoop::meets_before(size_t nest) const {
-  return through_memory &&
-         std::ranges::find(products, nest, &CountedProduct::nest) != products.end();
-}
-
-bool CountedLoop::begins_with_zeros() const {
-  return through_memory && std::ranges::any_of(products, [](const CountedProduct& product) {
-           return product.begins_with_left() && !product.next_step;
-         });
-}
-
-int CountedProduct::steps_ahead() const {
-  return steps_of_warp <= 2 * kStepsAhead ? steps_of_warp : kStepsAhead;
-}
-
-int CountedProduct::registers_ahead() const {
-  if (!through_memory) return 0;
-  return std::min(steps_of_warp, 2 * kStepsAhead) * left_words();
-}
-
-int CountedProduct::sums() const { return (has_pieces() ? 4 : 2) * words_of_step; }
-
-bool CountedProduct::has_pieces() const { return steps_of_warp > kPiece / terms_of_step; }
-
-std::string CountedProduct::name() const { return fmt::format("{}_{}", nest, product); }
-
-double CountedLoop::loaded_bytes(const CountedProduct& product) const {
-  // Of a lane: the left fragment of each step and tile of rows, right fragments that are in no
-  // registers, and partial sums.
-  const double left = double(row_tiles) * product.steps_of_warp;
-  const double right =
-      double(row_tiles) * (product.steps_of_warp - product.in_registers) * product.loads_of_step();
-  const double lanes = 32.0 * product.busy_warps();
-  if (through_memory) return lanes * 16 * right + 2 * 4 * double(product.inbox_words);
-  return lanes * (product.left_bytes() * left + 16 * right) +
-         (product.scatters ? double(product.bytes_of_use) : 0);
-}
-
-double CountedLoop::time_to_fill(const Gpu& gpu) const {
-  double us = 0;
-  for (const CountedProduct& product : products) {
-    us += gpu.memory_latency_us *
-          double(rounded_quotient(product.steps_of_warp, product.steps_filled_together()));
-    if (product.next_step)
-      us += gpu.memory_latency_us *
-            double(rounded_quotient(left_turns(product), kLeftFilledTogether));
-  }
-  return us;
-}
-
-double CountedLoop::time_beside_products(const LoopNests& loop, const Gpu& gpu) const {
-  double us = gpu.counted_step_us;
-  if (!through_memory) us += gpu.exchange_block_us * double(blocks) * double(products.size());
-  for (size_t i = 0; i < nests.size(); ++i) {
-    const NestProgram& program = loop.program(i);
-    const int tiles_of_lane = through_memory ? 1 : row_tiles;
-    us +=
-        gpu.counted_element_us * 2 * double(rows_of_lane * tiles_of_lane * nests[i].tiles_of_warp);
-    us += gpu.block_barrier_us * (double(meets[i]) + double(nests[i].splits() > 1));
-    const auto loads = std::ranges::count_if(program.body, [&](const NestInstruction& in) {
-      if (in.kind != NestOp::load) return false;
-      const NestOperand& operand = program.operands[size_t(in.operand)];
-      return operand.kind == OperandKind::load && operand.column != ColumnStep::none;
-    });
-    const auto held_ones =
-        std::ranges::count_if(held.loads, [&](const HeldLoad& each) { return each.nest == i; });
-    // Loads of a nest with products are hidden by the wait for its operands.
-    if (program.products.empty() && loads > held_ones) us += gpu.memory_latency_us;
-  }
-  // A warp takes in the words of its terms, the first of which it waits for.
-  for (const CountedProduct& product : products) {
-    if (!through_memory) continue;
-    const double bytes = double(product.bytes_of_use) * product.lanes.warps;
-    us += gpu.memory_latency_us + bytes / gpu.bytes_per_clock / gpu.clock_per_us;
-  }
-  return us;
-}
-
-size_t CountedLoop::number_of(size_t nest, size_t product) const {
-  const auto found = std::ranges::find_if(products, [&](const CountedProduct& each) {
-    return each.nest == nest && each.product == product;
-  });
-  return size_t(found - products.begin());
-}
 
 CountedPlan plan_counted(const LoopNests& nests, const LoopPlacement& placement,
                          const std::vector<bool>& invariant, int64_t room) {

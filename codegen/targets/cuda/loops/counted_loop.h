@@ -40,6 +40,7 @@
 #include <vector>
 
 #include "codegen/targets/cuda/loops/counted_memory.h"
+#include "codegen/targets/cuda/loops/counted_rows.h"
 #include "codegen/targets/cuda/loops/loop_barriers.h"
 
 namespace graphc::core::cuda {
@@ -53,6 +54,9 @@ inline constexpr int kTileRows = 16, kUnits = 8;
 inline constexpr int kCountedWarps = 8;
 /// Words of the first step's left operand that a lane loads from memory at a time.
 inline constexpr int kLeftFilledTogether = 4;
+
+/// How many parts of a size hold a count.
+inline int rounded_quotient(int64_t count, int64_t of) { return int((count + of - 1) / of); }
 
 /// How the warps of a block share its elements of a nest. `warps` side by side have unit tiles, the
 /// others the same with other terms of products: a split of k. Of n splits, split s finishes the
@@ -83,7 +87,10 @@ struct CountedProduct {
   int terms_of_step = 16;       ///< of an instruction
   bool scatters = false;        ///< hands partial sums on
   bool through_memory = false;  ///< as in CountedLoop
-  int64_t units_of_block = 0;   ///< columns of the product's nest that a block owns
+  /// How many copies there are of its operand, and of partial sums of blocks: one where an exchange
+  /// of numbers of rows lies between a use and what is handed on for the next.
+  int copies = 2;
+  int64_t units_of_block = 0;  ///< columns of the product's nest that a block owns
   /// Who multiplies which unit tiles: of the block, or of all blocks. In memory it is not who
   /// computes the nest's elements.
   CountedNest lanes;
@@ -94,10 +101,10 @@ struct CountedProduct {
   int steps_of_warp = 0;  ///< of those, of a split
   int in_registers = 0;   ///< of those, whose right fragments stay in registers; the first ones
   int words_of_step = 0;  ///< of a lane's right fragments for a step
-  /// Of one of the two copies, in shared memory or in that of a group of blocks.
+  /// Of one of the copies, in shared memory or in that of a group of blocks.
   int64_t operand_at = 0, operand_words = 0;
   int64_t staged_at = 0;  ///< right fragments on their way to registers
-  /// Partial sums of blocks, of one of two copies; in memory those of warps, of which there is one.
+  /// Partial sums of blocks, of one of the copies; in memory those of warps, of which there is one.
   int64_t inbox_at = 0, inbox_words = 0;
   int64_t weights_at = 0, weights_words = 0;  ///< right fragments that are in no registers
   int64_t sums_at = 0;       ///< where splits hand their sums over, for two tiles of rows
@@ -106,6 +113,8 @@ struct CountedProduct {
   int strips_of_step() const { return terms_of_step / kUnits; }
   /// Whether the last instruction takes in a strip that no block has: zeros.
   bool has_zero_strip() const { return strips % strips_of_step() != 0; }
+  /// Whether the second copy has one too.
+  bool has_zero_copy() const { return has_zero_strip() && copies == 2; }
   /// Whether a left operand is there before the first step, or zeros for its last strip.
   bool begins_with_left() const { return next_step || has_zero_strip(); }
   /// Words of a lane's left fragment for a step, and bytes.
@@ -133,11 +142,14 @@ struct CountedProduct {
   int registers_ahead() const;
   /// Whose sums of a tile are added: those of blocks, or of warps that share the terms.
   int senders(int blocks) const { return scatters ? blocks : lanes.splits(); }
+  /// The text of an offset of the copies for a use, whose number is given as text: "" for one copy,
+  /// or " + (unsigned)(iteration % 2) * 16u".
+  std::string copy_text(std::string_view use, int64_t size) const;
   std::string name() const;
 };
 
 /// Offsets and sizes in shared memory are in words of four bytes. In a cluster mbarriers are first,
-/// two of each product.
+/// two of each product, and two of each exchange of numbers of rows.
 struct CountedLoop {
   int rows_of_lane = 2;         ///< of a tile: 1 where that has eight rows
   int row_tiles = 1;            ///< of a block
@@ -149,6 +161,12 @@ struct CountedLoop {
   bool same_lanes = false;                 ///< a lane has the same elements in every nest
   std::vector<bool> meets;  ///< by nest: whether the warps of a block meet at its end
   HeldValues held;          ///< in registers only with same_lanes and one tile of rows of a lane
+  /// In clusters with same_lanes and one tile of rows. A nest with one column counts as one that
+  /// has the lanes of the others.
+  RowNumbers rows;
+  /// Registers of a lane for what it loads of elements while it waits for numbers of rows, and for
+  /// what it makes of them: of the nest that has most.
+  int registers_of_rows = 0;
   /// By nest: whether its stores to memory, and its loads a step ahead, wait until the next nest
   /// has multiplied and sent its partial sums; then these stand inside the text of the next nest,
   /// which stands inside its own. Only with same_lanes and one tile of rows.
@@ -181,6 +199,16 @@ struct CountedLoop {
   bool begins_with_zeros() const;
   /// Whether blocks meet before a nest: it multiplies what came by way of memory.
   bool meets_before(size_t nest) const;
+  /// Whether a nest waits for operands, or for numbers of rows that the nest before it exchanges.
+  bool waits(size_t nest) const;
+  /// Where the counters of an exchange of numbers of rows are in shared memory, in bytes, and what
+  /// a block receives.
+  int64_t counter_of(const RowExchange& exchange) const;
+  int64_t bytes_of(const RowExchange& exchange) const;
+  /// Whether blocks that are no cluster meet between a nest and the next: before that, or for the
+  /// numbers of rows of this one.
+  bool meets_after(size_t nest) const;
+  double time_of_row_exchange(const Gpu& gpu) const;
   /// The number of a nest's product among `products`.
   size_t number_of(size_t nest, size_t product) const;
 };

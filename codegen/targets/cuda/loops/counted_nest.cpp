@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "codegen/targets/cuda/loops/counted_product.h"
+#include "codegen/targets/cuda/loops/counted_row_text.h"
 #include "codegen/targets/cuda/loops/counted_sends.h"
 #include "codegen/targets/cuda/loops/counted_text.h"
 #include "codegen/targets/cuda/text/nest_body.h"
@@ -29,9 +30,11 @@ class CountedNestText {
               [](int product, int part) {
                 return fmt::format("sums_{}[{}][at_row][at_column]", product, part);
               }),
+        reductions_(loop, nest, body_),
         products_(loop, nest, program, body_, text_),
         sends_(loop, nest, body_, text_) {
     body_.pair(loop.pairs[nest]);
+    hold_numbers(body_, loop.rows, nest);
     for (const HeldLoad& load : loop.held.loads) {
       if (load.nest != nest) continue;
       const std::string name = held_name(loop.held, load);
@@ -45,8 +48,9 @@ class CountedNestText {
     }
   }
 
-  CountedNestParts write(const std::string& postponed) {
+  CountedNestParts write(const std::string& postponed, const std::string& numbers) {
     before_ = postponed;
+    numbers_ = numbers;
     text_.line("// A lane has {} of a tile, and columns 2 in_group and 2 in_group + 1 of",
                rows_ == 1 ? "row group" : "rows group and group + 8");
     text_.line("// {} unit {}.", nest_.tiles_of_warp, nest_.tiles_of_warp == 1 ? "tile" : "tiles");
@@ -57,7 +61,9 @@ class CountedNestText {
     } else {
       write_tiles();
     }
-    return {text_.text(), stores_.text(), ahead_.text()};
+    TextWriter numbers_of_this(1);
+    if (reductions_.reduces()) reductions_.take(numbers_of_this, meeting_);
+    return {text_.text(), stores_.text(), ahead_.text(), numbers_of_this.text()};
   }
 
   /// Loads what the first step finds in registers.
@@ -117,6 +123,7 @@ class CountedNestText {
     // Unless other lanes may have stored it since the block has met.
     const bool is_early = loop_.same_lanes || !loop_.meets_before(index_);
     if (is_early) write_loads();
+    text_.lines(numbers_);
     products_.scatter();
     text_.lines(before_);
     multiply(!is_early);
@@ -124,6 +131,7 @@ class CountedNestText {
     open_finishing();
     write_results();
     text_.close();
+    if (reductions_.reduces()) reductions_.send(text_);
     // Other lanes may read what goes to memory, or nobody waits for it.
     const bool meets = loop_.meets[index_];
     if (meets && loop_.same_lanes) text_.line("__syncthreads();");
@@ -149,18 +157,25 @@ class CountedNestText {
     text_.line("__syncthreads();");
   }
 
+  /// Whether it waits for operands, or for numbers of rows.
+  bool is_waiting() const { return !program_.products.empty() || !numbers_.empty(); }
+
   /// Loads what depends on no exchange before it is waited for.
   void write_loads() {
-    if (program_.products.empty() || body_.element_loads() == 0) return;
+    if (!is_waiting() || body_.element_loads() == 0) return;
     body_.declare_ahead(text_, rows_, columns_);
     open_finishing();
+    each_column(
+        [&](TextWriter& text, Columns columns) { body_.load_columns_ahead(text, columns); });
     each_access([&](TextWriter& text, Columns columns) { body_.load_ahead(text, columns); });
     text_.close();
   }
 
   void write_results() {
     products_.take_over();
+    if (reductions_.reduces()) reductions_.declare(text_);
     write_body();
+    if (reductions_.reduces()) reductions_.give(text_);
     sends_.send();
   }
 
@@ -247,10 +262,25 @@ class CountedNestText {
       close_elements();
     }
   }
+  /// The same of what has no rows.
+  template <typename Write>
+  void each_column(const Write& write) {
+    for (const Columns columns : {Columns::two, Columns::one}) {
+      TextWriter accesses(1);
+      write(accesses, columns);
+      if (accesses.text().empty()) continue;
+      columns == Columns::two ? open_column_pairs() : open_columns();
+      text_.lines(accesses.text());
+      for (int i = 0; i < 2; ++i) text_.close();
+    }
+  }
   void open_pairs() {
     text_.line("#pragma unroll");
     text_.open("for (int at_row = 0; at_row < {}; ++at_row)", rows_);
     open_row();
+    open_column_pairs();
+  }
+  void open_column_pairs() {
     text_.line("#pragma unroll");
     text_.open("for (int at_column = 0; at_column < {}; at_column += 2)", columns_);
     text_.line("const {} column = first_column + at_column / 2 * {};", loop_.index_type, kUnits);
@@ -284,16 +314,18 @@ class CountedNestText {
     body_.write(of_element, Level::element, "there");
     // Terms that are not there are zeros. Rows that are not have numbers that nobody uses, but must
     // read no memory: a row without a stride is that of other lanes.
-    const bool reads_memory = program_.products.empty() && body_.element_loads() > 0;
+    const bool reads_memory = !is_waiting() && body_.element_loads() > 0;
     const bool reads_rows = reads_memory || has_word(of_element.text(), "row");
     if (reads_rows || has_word(of_row.text(), "row")) define_row();
     text_.lines(of_row.text());
+    if (reductions_.reduces()) reductions_.begin_row(text_);
     text_.line("#pragma unroll");
     text_.open("for (int at_column = 0; at_column < {}; ++at_column)", columns_);
     define_column();
     text_.line("const bool there = {}column < column_end;", reads_rows ? "row < row_end && " : "");
     text_.lines(of_element.text());
     text_.close();
+    if (reductions_.reduces()) reductions_.end_row(text_);
     text_.close();
   }
 
@@ -309,6 +341,8 @@ class CountedNestText {
   TextWriter stores_{1};  ///< to memory, behind all else, and where warps meet for them
   TextWriter ahead_{1};   ///< loads what the next step finds in registers
   std::string before_;    ///< what the nest before postpones
+  std::string numbers_;   ///< sets numbers of rows that the nest reads
+  CountedRowText reductions_;
   CountedProductText products_;
   CountedSendText sends_;
 };
@@ -319,8 +353,9 @@ CountedNestParts counted_nest_parts(const CountedLoop& loop, size_t nest,
                                     const NestProgram& program,
                                     const std::vector<Parameter>& parameters,
                                     const std::string& places, const std::string& meeting,
-                                    const std::string& postponed) {
-  return CountedNestText(loop, nest, program, parameters, places, meeting).write(postponed);
+                                    const std::string& postponed, const std::string& numbers) {
+  return CountedNestText(loop, nest, program, parameters, places, meeting)
+      .write(postponed, numbers);
 }
 
 std::string counted_nest_beginning(const CountedLoop& loop, size_t nest, const NestProgram& program,

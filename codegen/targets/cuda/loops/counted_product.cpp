@@ -94,8 +94,8 @@ void CountedProductText::scatter(size_t p) {
   multiply(p, "partial");
   text_.line("// Each block gets the sums of its columns.");
   text_.line("const unsigned counter = counter_{} + (unsigned)(iteration % 2) * 8u;", of.name());
-  text_.line("const unsigned inbox = inbox_{} + (unsigned)(iteration % 2) * {}u;", of.name(),
-             4 * of.inbox_words);
+  text_.line("const unsigned inbox = inbox_{}{};", of.name(),
+             of.copy_text("iteration", of.inbox_words));
   text_.line("#pragma unroll");
   text_.open("for (int at = 0; at < {}; ++at)", of.lanes.tiles_of_warp);
   text_.line("const int tile = {} + at;", unit_tile_text(of.lanes));
@@ -104,9 +104,10 @@ void CountedProductText::scatter(size_t p) {
     std::vector<std::string> sums;
     for (int i = 0; i < of.left_words(); ++i)
       sums.push_back(fmt::format("partial_{}[{}][{}][at * 2 + {}]", p, part, i / 2, i % 2));
-    text_.line("send_sums({},", inbox_place(p, "rank", fmt::format("tile % {}", nest_.unit_tiles),
-                                            std::to_string(part)));
-    text_.line("          counter, (unsigned)(tile / {}), {});", nest_.unit_tiles,
+    text_.line(
+        "send_{}_sums({},", of.left_words(),
+        inbox_place(p, "rank", fmt::format("tile % {}", nest_.unit_tiles), std::to_string(part)));
+    text_.line("            counter, (unsigned)(tile / {}), {});", nest_.unit_tiles,
                fmt::join(sums, ", "));
   }
   for (int i = 0; i < 3; ++i) text_.close();
@@ -120,8 +121,8 @@ void CountedProductText::take_sent(size_t p) {
   if (loop_.through_memory)
     text_.line("const unsigned inbox = inbox_{};", of.name());
   else
-    text_.line("const unsigned inbox = inbox_{} + (unsigned)(iteration % 2) * {}u;", of.name(),
-               4 * of.inbox_words);
+    text_.line("const unsigned inbox = inbox_{}{};", of.name(),
+               of.copy_text("iteration", of.inbox_words));
   text_.line("#pragma unroll");
   text_.open("for (int at = 0; at < {}; ++at)", nest_.tiles_of_warp * program_.products[p].parts);
   text_.line("const int at_part = at % {0}, tile = at / {0};", program_.products[p].parts);
@@ -151,7 +152,6 @@ void CountedProductText::declare_sums(size_t p, std::string_view into) {
 /// The sums of a split's terms, in pieces.
 void CountedProductText::multiply(size_t p, std::string_view into) {
   const CountedProduct& of = product(p);
-  const std::string name = of.name();
   const int parts = program_.products[p].parts, columns = 2 * of.lanes.tiles_of_warp;
   const bool pieces = of.has_pieces();
   declare_sums(p, into);
@@ -162,8 +162,8 @@ void CountedProductText::multiply(size_t p, std::string_view into) {
   else
     text_.open_block();
   if (pieces) text_.line("float piece[{}][2][{}] = {{}};", parts, columns);
-  text_.line("const unsigned operand = operand_{} + (unsigned)(iteration % 2) * {}u;", name,
-             4 * of.operand_words);
+  text_.line("const unsigned operand = operand_{}{};", of.name(),
+             of.copy_text("iteration", of.operand_words));
   const auto steps = [&](int begin, int end) {
     text_.open("for (int at = {}; at < {}; ++at)", begin, end);
     step(p, begin, pieces ? "piece" : fmt::format("{}_{}", into, p));

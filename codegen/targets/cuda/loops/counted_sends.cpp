@@ -46,15 +46,18 @@ void CountedSendText::write_destination(const CountedProduct& of, std::string_vi
     return text_.line("unsigned* operand = operand_{} + {} % 2 * {};", of.name(), use,
                       of.operand_words);
   text_.line("const unsigned counter = counter_{} + (unsigned)({} % 2) * 8u;", of.name(), use);
-  text_.line("const unsigned operand = operand_{} + (unsigned)({} % 2) * {}u;", of.name(), use,
-             4 * of.operand_words);
+  text_.line("const unsigned operand = operand_{}{};", of.name(),
+             of.copy_text(use, of.operand_words));
 }
 
 /// Keeps the strips of a product that scatters for the block's own instructions.
 void CountedSendText::keep(const CountedProduct& of, const CountedStore& store) {
   text_.open_block();
-  text_.line("unsigned* own = (unsigned*)&shared[{} + iteration % 2 * {}];", of.operand_at,
-             of.operand_words);
+  if (of.copies == 1)
+    text_.line("unsigned* own = (unsigned*)&shared[{}];", of.operand_at);
+  else
+    text_.line("unsigned* own = (unsigned*)&shared[{} + iteration % 2 * {}];", of.operand_at,
+               of.operand_words);
   text_.line("#pragma unroll");
   text_.open("for (int tile = 0; tile < {}; ++tile)", nest_.tiles_of_warp);
   text_.open("if (unit_tile + tile < {})", nest_.unit_tiles);

@@ -87,6 +87,15 @@ constexpr std::string_view kLoadTwoWords =
 
 )";
 
+/// For sums of squares of distances from a mean.
+constexpr std::string_view kOneOver =
+    R"(// One over a count of numbers; 0 for none of them.
+__device__ __forceinline__ float one_over(int count) {
+  return count > 0 ? 1.0f / (float)count : 0.0f;
+}
+
+)";
+
 /// {0}: words that a lane sends; {1}: their parameters; {2}: their places in the instruction;
 /// {3}: they as operands; {4}: the place behind them; {5}: blocks of a cluster; {6}: the suffix of
 /// the instruction for so many.
@@ -113,6 +122,20 @@ __device__ __forceinline__ void put_{0}(unsigned* at, {1}) {{
 
 )";
 
+/// {0}: sums that a lane sends; {1}: their parameters; {2}: their places in the instruction; {3}:
+/// they as operands; {4}: the place behind them.
+constexpr const char* kSendSums =
+    R"(// Writes sums into the shared memory of a block, whose mbarrier counts them.
+__device__ __forceinline__ void send_{0}_sums(unsigned address, unsigned counter, unsigned rank,
+                                             {1}) {{
+  asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v{0}.b32 "
+               "[%0], {{{2}}}, [%{4}];"
+               : : "r"(peer_address(address, rank)), {3},
+                   "r"(peer_address(counter, rank)) : "memory");
+}}
+
+)";
+
 /// The device function that hands on so many words.
 std::string send_text(int words, const CountedLoop& loop) {
   std::vector<std::string> parameters, places, operands;
@@ -131,30 +154,17 @@ std::string send_text(int words, const CountedLoop& loop) {
                      words + 1, loop.blocks, suffix);
 }
 
-/// The device function that sends a lane's partial sums of a row to one block, and that for two
-/// rows.
-constexpr std::string_view kSendSums[] = {
-    R"(// Writes two sums into the shared memory of a block, whose mbarrier counts them.
-__device__ __forceinline__ void send_sums(unsigned address, unsigned counter, unsigned rank,
-                                          float first, float second) {
-  asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.b32 "
-               "[%0], {%1, %2}, [%3];"
-               : : "r"(peer_address(address, rank)), "r"(__float_as_uint(first)),
-                   "r"(__float_as_uint(second)), "r"(peer_address(counter, rank)) : "memory");
+/// The device function that sends so many partial sums to one block.
+std::string send_sums_text(int count) {
+  std::vector<std::string> parameters, places, operands;
+  for (int i = 0; i < count; ++i) {
+    parameters.push_back(fmt::format("float sum_{}", i));
+    places.push_back(fmt::format("%{}", i + 1));
+    operands.push_back(fmt::format("\"r\"(__float_as_uint(sum_{}))", i));
+  }
+  return fmt::format(kSendSums, count, fmt::join(parameters, ", "), fmt::join(places, ", "),
+                     fmt::join(operands, ", "), count + 1);
 }
-
-)",
-    R"(// Writes four sums into the shared memory of a block, whose mbarrier counts them.
-__device__ __forceinline__ void send_sums(unsigned address, unsigned counter, unsigned rank,
-                                          float first, float second, float third, float fourth) {
-  asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 "
-               "[%0], {%1, %2, %3, %4}, [%5];"
-               : : "r"(peer_address(address, rank)), "r"(__float_as_uint(first)),
-                   "r"(__float_as_uint(second)), "r"(__float_as_uint(third)),
-                   "r"(__float_as_uint(fourth)), "r"(peer_address(counter, rank)) : "memory");
-}
-
-)"};
 
 /// The device function term_of_N as text.
 void write_term_of(TextWriter& text, const CountedLoop& loop, const CountedProduct& product) {
@@ -214,12 +224,22 @@ std::string counted_functions(const CountedLoop& loop) {
     }
     write_term_of(terms, loop, product);
   }
+  if (loop.through_memory && !loop.rows.exchanges.empty()) sends.insert(4);
   std::string text(kFunctions);
   text += loop.through_memory ? kGetWords : kClusterFunctions;
-  if (loop.rows_of_lane == 1) text += kLoadTwoWords;
+  std::set<int> sums;
+  for (const RowExchange& exchange : loop.rows.exchanges) {
+    if (!loop.through_memory) sums.insert(exchange.words);
+  }
+  if (loop.rows_of_lane == 1 || sums.contains(2)) text += kLoadTwoWords;
   for (const int words : sends) text += send_text(words, loop);
-  if (std::ranges::any_of(loop.products, &CountedProduct::scatters))
-    text += kSendSums[loop.rows_of_lane - 1];
+  for (const CountedProduct& product : loop.products) {
+    if (product.scatters) sums.insert(product.left_words());
+  }
+  for (const int count : sums) text += send_sums_text(count);
+  if (std::ranges::any_of(loop.rows.exchanges,
+                          [](const RowExchange& exchange) { return !exchange.squares.empty(); }))
+    text += kOneOver;
   return text + terms.text();
 }
 
@@ -242,6 +262,11 @@ void write_exchange_in_cluster(TextWriter& text, const CountedLoop& loop) {
       text.line("begin_counting(counter_{} + {}u, {}u);", product.name(), 8 * copy,
                 product.bytes_of_use);
   }
+  for (const RowExchange& exchange : loop.rows.exchanges) {
+    for (int copy = 0; copy < 2; ++copy)
+      text.line("begin_counting(in_shared + {}u, {}u);", loop.counter_of(exchange) + 8 * copy,
+                loop.bytes_of(exchange));
+  }
   text.close();
 }
 
@@ -253,6 +278,8 @@ void write_exchange_in_memory(TextWriter& text, const CountedLoop& loop, std::st
               loop.exchange_words, product.operand_at);
     text.line("const unsigned inbox_{} = in_shared + {}u;", product.name(), 4 * product.inbox_at);
   }
+  if (!loop.rows.exchanges.empty())
+    text.line("unsigned* numbers_of_rows = exchange + {} * {};", group, loop.exchange_words);
 }
 
 }  // namespace

@@ -40,9 +40,10 @@ void write_left_fragments(TextWriter& text, const CountedLoop& loop, const Count
 
 /// The body of a nest, for the block's elements: waits for the left operands of its products,
 /// multiplies, computes and hands on; what it stores behind that, where the warps of the block meet
-/// for it; and loads what the next step finds in registers.
+/// for it; loads what the next step finds in registers; and waits for the numbers of rows that the
+/// nest exchanges, which the next nest has before its own work.
 struct CountedNestParts {
-  std::string body, stores, ahead;
+  std::string body, stores, ahead, numbers;
 };
 
 /// In scope are `iteration`, the nest's ranges and parameters. `places` is text that brings `step`
@@ -50,11 +51,12 @@ struct CountedNestParts {
 /// `meeting` is the text of a barrier of all blocks of a group that exchanges through memory.
 /// `postponed` is `stores` and `ahead` of the nest before, if it postpones them
 /// (CountedLoop::postpones); its scope is around this one then, and they are a part of `body`.
+/// `numbers` is text that sets numbers of rows which this nest reads.
 CountedNestParts counted_nest_parts(const CountedLoop& loop, size_t nest,
                                     const NestProgram& program,
                                     const std::vector<Parameter>& parameters,
                                     const std::string& places, const std::string& meeting,
-                                    const std::string& postponed);
+                                    const std::string& postponed, const std::string& numbers);
 
 /// The registers that hold the values of a store; those of a load, or of the store it loads from.
 std::string held_name(const HeldStore& store);

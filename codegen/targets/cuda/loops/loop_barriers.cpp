@@ -15,12 +15,14 @@ namespace {
 class OwnedFootprint {
  public:
   OwnedFootprint(const LoopNests& nests, const std::vector<Owner>& owners, int64_t groups,
-                 const std::vector<Exchange>& exchanges, Ordered ordered)
+                 const std::vector<Exchange>& exchanges, Ordered ordered,
+                 const std::vector<RowOperand>& rows)
       : plan_(*nests.plan),
         owners_(owners),
         groups_(groups),
         exchanges_(exchanges),
-        ordered_(ordered) {
+        ordered_(ordered),
+        row_operands_(rows) {
     for (const Exchange& each : exchanges)
       terms_.push_back(nests.nests[each.nest]->products[each.product].panels.k);
     for (const NestCall* call : nests.nests) {
@@ -55,7 +57,17 @@ class OwnedFootprint {
     for (PlacedAccess& access : footprint_of(plan_, record, position, depth)) {
       if (access.operand == Access::Operand::left && is_exchanged(nest, size_t(access.index)))
         continue;
-      share(access, nest);
+      if (const RowOperand* of_rows = row_operand(access, nest)) {
+        if (!of_rows->in_memory) continue;
+        // All rows are a share, which is that of the first block.
+        if (rows_[nest] == 1) {
+          std::erase_if(access.axes, [](const AccessAxis& axis) { return axis.of == AxisOf::row; });
+          access.axes.push_back({AxisOf::row, access.bytes, 1});
+        }
+        share(access, AxisOf::row, Along::rows, rows_[nest]);
+      } else {
+        share(access, nest);
+      }
       found_.push_back(std::move(access));
     }
   }
@@ -83,6 +95,14 @@ class OwnedFootprint {
     if (axis == access.axes.end() || axis->stride < access.bytes) return;
     access.shared_axis = int(axis - access.axes.begin());
     access.share = {along, axis->count, grain};
+  }
+
+  const RowOperand* row_operand(const PlacedAccess& access, size_t nest) const {
+    if (access.operand != Access::Operand::operand) return nullptr;
+    const auto found = std::ranges::find_if(row_operands_, [&](const RowOperand& each) {
+      return each.nest == nest && each.operand == access.index;
+    });
+    return found == row_operands_.end() ? nullptr : &*found;
   }
 
   bool is_exchanged(size_t nest, size_t product) const {
@@ -123,6 +143,7 @@ class OwnedFootprint {
   const int64_t groups_;  ///< blocks that share the rows
   const std::vector<Exchange>& exchanges_;
   const Ordered ordered_;
+  const std::vector<RowOperand>& row_operands_;
   std::vector<int64_t> terms_;      ///< for each of exchanges_
   std::vector<size_t> outer_axes_;  ///< of each nest, around its rows
   std::vector<int64_t> rows_;       ///< of each nest
@@ -181,14 +202,14 @@ bool is_invariant(const LoopNests& nests, const CallProduct& product) {
 
 std::vector<bool> barriers_of(const LoopNests& nests, const std::vector<Owner>& owners,
                               int64_t groups, const std::vector<Exchange>& exchanges,
-                              Ordered ordered) {
+                              Ordered ordered, const std::vector<RowOperand>& rows) {
   SharedLoop shared{.plan = *nests.plan,
                     .loop = {},
                     .position = nests.position,
                     .depth = nests.depth,
                     .workers = int(groups),
                     .ownership = Ownership::indices,
-                    .footprint = OwnedFootprint(nests, owners, groups, exchanges, ordered)};
+                    .footprint = OwnedFootprint(nests, owners, groups, exchanges, ordered, rows)};
   shared.loop.steps = nests.loop->steps;
   shared.loop.reverse = nests.loop->reverse;
   for (size_t i = 0; i < owners.size(); ++i) {

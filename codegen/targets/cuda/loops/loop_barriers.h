@@ -74,12 +74,21 @@ struct Exchange {
 /// What orders accesses to exchanged operands: barriers, or the exchange itself (counted_loop.h).
 enum class Ordered : uint8_t { by_barriers, by_exchange };
 
+/// An operand that is a number of each row, which all blocks have in registers (counted_rows.h): a
+/// load reads no memory, and a store is of the first block, if it is of memory at all.
+struct RowOperand {
+  size_t nest = 0;
+  int operand = 0;
+  bool in_memory = false;
+};
+
 /// The nests after which all blocks of a group of rows wait for each other, if `groups` blocks
 /// share the columns of its rows (step/barriers.h). Rows are private to their blocks
 /// (LoopCall::private_rows), or every block has all of them. An exchanged operand (loop_exchange.h)
 /// is read from its exchange memory, and written there as well.
 std::vector<bool> barriers_of(const LoopNests& nests, const std::vector<Owner>& owners,
                               int64_t groups, const std::vector<Exchange>& exchanges = {},
-                              Ordered ordered = Ordered::by_barriers);
+                              Ordered ordered = Ordered::by_barriers,
+                              const std::vector<RowOperand>& rows = {});
 
 }  // namespace graphc::core::cuda

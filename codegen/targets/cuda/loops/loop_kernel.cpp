@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "codegen/targets/cuda/loops/barrier_text.h"
+#include "codegen/targets/cuda/loops/counted_row_text.h"
 #include "codegen/targets/cuda/loops/counted_text.h"
 #include "codegen/targets/cuda/loops/loop_contents.h"
 #include "codegen/targets/cuda/loops/loop_groups.h"
@@ -80,10 +81,12 @@ class LoopText {
         parameters_.add("unsigned*", "exchange", {KernelArgument::Kind::scratch, 0, {}});
       internal::write_counted_beginning(before_, *placement_.counted, group_of_block());
       internal::write_held_registers(before_, *placement_.counted, calls_);
+      internal::write_number_registers(before_, *placement_.counted);
     }
     steps.open("for (long long iteration = 0; iteration < steps; ++iteration)");
     steps.line("const long long step = {};", step_text_);
     for (size_t i = 0; i < nests_.size(); ++i) write_nest(steps, i);
+    steps.lines(numbers_);
     steps.close();
     for (const ResidentMatrix& matrix : placement_.resident)
       add_number(placement_.nests[matrix.nest].form.resident_name(matrix.product) + "_at",
@@ -92,7 +95,10 @@ class LoopText {
       LoopContents(placement_, *ranges_, nests_, parameters_.bases()).write(before_);
     before_.lines(beginnings_.text());
     if (is_counted() && placement_.counted->through_memory) {
-      if (placement_.counted->begins_with_zeros()) before_.lines(meeting());
+      if (placement_.counted->begins_with_zeros())
+        before_.lines(meeting());
+      else if (!placement_.counted->rows.exchanges.empty())
+        before_.line("__syncthreads();");
     } else if (!placement_.exchanged.empty() || is_counted()) {
       before_.line("cluster_barrier();");
       // A block must not exit while others still write into its shared memory.
@@ -215,6 +221,8 @@ class LoopText {
 
   void write_nest(TextWriter& text, size_t i) {
     const LoopNest& nest = nests_[i];
+    if (is_counted() && placement_.counted->rows.is_done[i]) return;
+    if (is_counted() && placement_.counted->rows.is_of_rows[i]) return write_row_nest(i);
     text.line("// {}", in_comment(nest.call->name));
     text.open_block();
     if (is_counted()) {
@@ -247,11 +255,13 @@ class LoopText {
     places.line("const long long step = {};", step_text_);
     for (const Parameter& parameter : nest.parameters) parameters_.bind(bound, parameter, i);
     places.lines(bound.text());
-    const internal::CountedNestParts parts = internal::counted_nest_parts(
-        loop, i, *nest.program, nest.parameters, places.text(), meeting(), postponed_);
+    const internal::CountedNestParts parts =
+        internal::counted_nest_parts(loop, i, *nest.program, nest.parameters, places.text(),
+                                     meeting(), postponed_, std::exchange(numbers_, {}));
     text.lines(needed_lines(bound.text(), parts.body + parts.stores));
     ranges_->bring(text, i);
     text.lines(parts.body);
+    if (!parts.numbers.empty()) add_numbers(i, bound.text(), parts.numbers);
     postponed_ = parts.stores + parts.ahead;
     if (!loop.postpones[i]) text.lines(std::exchange(postponed_, {}));
     if (!internal::has_beginning(loop, i)) return;
@@ -260,6 +270,27 @@ class LoopText {
     beginnings_.lines(
         internal::counted_nest_beginning(loop, i, *nest.program, nest.parameters, places.text()));
     beginnings_.close();
+  }
+
+  /// A nest with one column sets numbers of rows for the nest that comes next.
+  void write_row_nest(size_t i) {
+    const LoopNest& nest = nests_[i];
+    TextWriter bound(1);
+    for (const Parameter& parameter : nest.parameters) parameters_.bind(bound, parameter, i);
+    add_numbers(i, bound.text(),
+                internal::row_nest_text(*placement_.counted, i, *nest.program, nest.parameters));
+  }
+
+  /// Leaves text that sets numbers of rows for the nest that comes next. `bound` brings parameters
+  /// into scope.
+  void add_numbers(size_t i, const std::string& bound, const std::string& numbers) {
+    TextWriter text(1);
+    text.open_block();
+    text.lines(needed_lines(bound, numbers));
+    ranges_->bring(text, i);
+    text.lines(numbers);
+    text.close();
+    numbers_ += text.text();
   }
 
   /// Writes the end of a nest: a barrier of all blocks, or of the threads of a block.
@@ -326,6 +357,7 @@ class LoopText {
   Names names_;
   std::vector<LoopNest> nests_;
   std::optional<OwnedRanges> ranges_;
+  std::string numbers_;       ///< sets numbers of rows for the next nest of a counted loop
   std::string postponed_;     ///< of the nest before, in a counted loop
   int open_nests_ = 0;        ///< nests before whose text is not closed yet
   TextWriter before_{1};      ///< code before the steps

@@ -28,7 +28,11 @@ Reach reach_of_operand(const LoopNests& nests, size_t nest, size_t operand, int6
   Reach reach = reach_in_all_steps(nests, moving_place(of.address, nests), size);
   reach.stretch(of.row, call.rows);
   reach.stretch(of.part, parts);
-  reach.stretch(form.column == ColumnStep::contiguous ? size : of.column, call.unit);
+  const bool is_of_row =
+      nests.program(nest).kind == NestKind::row_wise &&
+      (form.kind == OperandKind::reduce_sum || form.kind == OperandKind::reduce_max);
+  if (!is_of_row)
+    reach.stretch(form.column == ColumnStep::contiguous ? size : of.column, call.unit);
   return reach;
 }
 

@@ -82,7 +82,9 @@ std::optional<LoopPlacement> Placer::place(Placement kind, int64_t row_groups,
   empty.column_groups = column_groups;
   std::vector<Owner> owners = owners_;
   std::optional<LoopPlacement> best = place(empty, owners);
-  if (column_groups == 1 || !best) return best;  // a block that has all columns waits for none
+  // A block that has all columns waits for none; where fragments are exchanged, elements have
+  // owners.
+  if (column_groups == 1 || !best || best->counted != nullptr) return best;
   for (const std::vector<size_t>& run : runs_) {
     std::vector<Owner> by_rows = owners;
     for (const size_t i : run) by_rows[i] = Owner::row;
@@ -107,8 +109,7 @@ std::optional<LoopPlacement> Placer::place(LoopPlacement p,
   for (const ExchangedOperand& each : p.exchanged) exchanges.push_back(each.exchange);
   const size_t count = nests_.nests.size();
   if (p.counted != nullptr)
-    for (size_t i = 0; i < count; ++i)
-      p.barrier_after.push_back(p.counted->meets_before((i + 1) % count));
+    for (size_t i = 0; i < count; ++i) p.barrier_after.push_back(p.counted->meets_after(i));
   else
     p.barrier_after = barriers_of(nests_, owners, p.column_groups, exchanges);
   p.step_us = step_us(p);
@@ -209,6 +210,7 @@ bool Placer::count_exchange(LoopPlacement& p) const {
   if (!plan.loop) return false;
   p.dtype = DType::f32;
   p.shared_bytes = plan.loop->words * 4;
+  for (NestShare& share : p.nests) share.owner = Owner::element;
   for (const CountedProduct& product : plan.loop->products) {
     NestForm& form = p.nests[product.nest].form;
     form.resident[product.product] = form.exchanged[product.product] = true;

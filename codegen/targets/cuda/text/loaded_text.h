@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "ir/type.h"
 
@@ -18,6 +19,7 @@ struct LoadedRegisters {
   std::string name;
   DType dtype = DType::f32;        ///< in memory
   Columns columns = Columns::one;  ///< two: f32 or bf16, for each even `at_column`
+  bool by_row = true;              ///< whether rows have numbers of their own
 
   /// "unsigned short ahead_x[2][4]"
   std::string declaration(int rows, int row_length) const;
@@ -28,6 +30,7 @@ struct LoadedRegisters {
   std::string value() const;
 
  private:
+  std::string_view row() const { return by_row ? "at_row" : "0"; }
   /// Whether two numbers are in one register.
   bool has_words() const { return columns == Columns::two && dtype == DType::bf16; }
 };

@@ -128,7 +128,9 @@ void NestBody::write(TextWriter& text, Level level, const std::string& when) {
         break;
       }
       case NestOp::store:
-        if (const auto kept = kept_.find(i); kept != kept_.end()) {
+        if (const auto number = numbers_.find(i); number != numbers_.end()) {
+          text.line("{} = {};", number->second, values_[size_t(in.a)]);
+        } else if (const auto kept = kept_.find(i); kept != kept_.end()) {
           const DType dtype = program_.operands[size_t(in.operand)].dtype;
           const std::string value =
               converted(values_[size_t(in.a)], program_.body[size_t(in.a)].dtype, dtype);
@@ -147,6 +149,8 @@ void NestBody::write(TextWriter& text, Level level, const std::string& when) {
         write_scalar(text, i);
         break;
     }
+    if (const auto kept = kept_values_.find(i); kept != kept_values_.end())
+      text.line("{}[at_row][at_column] = {};", kept->second, values_[i]);
   }
 }
 
@@ -155,7 +159,8 @@ std::vector<size_t> NestBody::loads_of_elements() const {
   for (size_t i = 0; i < program_.body.size(); ++i) {
     const NestInstruction& in = program_.body[i];
     if (levels_[i] == Level::element && in.kind == NestOp::load && !held_.contains(i) &&
-        !given_.contains(i) && program_.operands[size_t(in.operand)].kind == OperandKind::load)
+        !given_.contains(i) && !numbers_.contains(i) &&
+        program_.operands[size_t(in.operand)].kind == OperandKind::load)
       loads.push_back(i);
   }
   return loads;
@@ -170,13 +175,21 @@ void NestBody::declare_ahead(TextWriter& text, int rows, int columns) {
 }
 
 LoadedRegisters NestBody::registers_of(size_t load, const std::string& name) const {
-  const DType dtype = program_.operands[size_t(program_.body[load].operand)].dtype;
-  return {name, dtype, pairs_.contains(load) ? Columns::two : Columns::one};
+  const NestOperand& form = program_.operands[size_t(program_.body[load].operand)];
+  return {name, form.dtype, pairs_.contains(load) ? Columns::two : Columns::one, form.by_row};
 }
 
 void NestBody::load_ahead(TextWriter& text, Columns columns) const {
+  load_ahead(text, columns, true);
+}
+
+void NestBody::load_columns_ahead(TextWriter& text, Columns columns) const {
+  load_ahead(text, columns, false);
+}
+
+void NestBody::load_ahead(TextWriter& text, Columns columns, bool by_row) const {
   for (const auto& [i, registers] : ahead_) {
-    if (!given_.contains(i)) load_into(text, i, columns);
+    if (!given_.contains(i) && registers.by_row == by_row) load_into(text, i, columns);
   }
 }
 
@@ -255,6 +268,8 @@ void NestBody::write_load(TextWriter& text, size_t i) {
   const std::string name = name_of(ParameterKind::base, in.operand);
   if (const auto held = held_.find(i); held != held_.end())
     return define(text, i, "this_" + name, held->second + "[at_row][at_column]");
+  if (const auto number = numbers_.find(i); number != numbers_.end())
+    return define(text, i, "this_" + name, number->second);
   if (const auto ahead = ahead_.find(i); ahead != ahead_.end())
     return define(text, i, "this_" + name, converted(ahead->second.value(), form.dtype, in.dtype));
   if (form.kind == OperandKind::literal) {
@@ -320,9 +335,19 @@ void NestBody::write_scalar(TextWriter& text, size_t i) {
 void NestBody::write_reduce(TextWriter& text, const NestInstruction& in) const {
   const int part = program_.kind == NestKind::row_wise ? 0 : in.part;
   for (const Reduction& r : reductions_) {
-    if (r.operand == in.operand && r.part == part)
-      text.line("{} = {};", r.name, r.join(r.name, values_[size_t(in.a)]));
+    if (r.operand != in.operand || r.part != part) continue;
+    const std::string& value = values_[size_t(in.a)];
+    text.line(
+        "{} = {};", r.name,
+        r.join(r.name, zeros_elsewhere_ ? fmt::format("({} ? {} : {})", when_, value, r.identity())
+                                        : value));
   }
+}
+
+void NestBody::store_number(TextWriter& text, size_t store) const {
+  const NestInstruction& in = program_.body[store];
+  text.line("{} = {};", element(in.operand, in.part),
+            stored_text(program_.operands[size_t(in.operand)].dtype, numbers_.at(store)));
 }
 
 void NestBody::write_result(TextWriter& text, const Reduction& reduction,

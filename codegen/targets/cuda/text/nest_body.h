@@ -54,7 +54,13 @@ class NestBody {
   void write(TextWriter& text, Level level, const std::string& when = {});
   /// From now on a load of an element is what these registers hold for `at_row` and `at_column`.
   void hold_load(size_t load, const std::string& name) { held_[load] = name; }
-  /// The same for registers that load_held() fills, those of registers_of().
+  /// From now on this array keeps the values of an instruction, for `at_row` and `at_column`.
+  void keep_values(size_t instruction, std::string name) { kept_values_[instruction] = name; }
+  /// From now on a load or a store of a number of a row is of this register, given as text.
+  void hold_number(size_t access, std::string place) { numbers_[access] = std::move(place); }
+  /// Stores such a register in memory.
+  void store_number(TextWriter& text, size_t store) const;
+  /// The same as hold_load() for registers that load_held() fills, those of registers_of().
   void hold_load_ahead(size_t load, const std::string& name) {
     ahead_[load] = registers_of(load, name);
     given_.insert(load);
@@ -76,13 +82,15 @@ class NestBody {
   /// From now on the loads of elements are in registers, for `rows` and `columns` of a thread:
   /// zeros where nothing is loaded.
   void declare_ahead(TextWriter& text, int rows, int columns);
-  /// Loads those of that width, for `at_row` and `at_column`.
+  /// Loads those of that width, for `at_row` and `at_column`; and those that are the same for all
+  /// rows, for `at_column`.
   void load_ahead(TextWriter& text, Columns columns = Columns::one) const;
+  void load_columns_ahead(TextWriter& text, Columns columns = Columns::one) const;
   /// From now on stores of elements keep their values in registers, for `rows` and `columns` of a
   /// thread.
   void declare_kept(TextWriter& text, int rows, int columns);
   /// From now on registers of stores are zero where the `when` of write() does not hold: others
-  /// multiply with them.
+  /// multiply with them. Reductions leave out what is not there.
   void keep_zeros_elsewhere() { zeros_elsewhere_ = true; }
   /// The register that has the value for a part of a stored operand, without indices.
   std::string kept_name(int operand, int part) const;
@@ -102,6 +110,7 @@ class NestBody {
   bool is_of(size_t access, Columns columns) const {
     return pairs_.contains(access) == (columns == Columns::two);
   }
+  void load_ahead(TextWriter& text, Columns columns, bool by_row) const;
   void load_into(TextWriter& text, size_t load, Columns columns) const;
   std::string element(int operand, int part) const;
   std::string index_of(int operand, int part, bool with_row, bool with_column) const;
@@ -121,13 +130,15 @@ class NestBody {
   Names names_;
   std::vector<Reduction> reductions_;
   std::vector<HandedOn> handed_on_;
-  std::vector<std::string> values_;          ///< names of the instructions' values
-  std::map<size_t, LoadedRegisters> ahead_;  ///< by load: what is loaded before it is used
-  std::set<size_t> given_;                   ///< those of them that are the caller's
-  std::map<size_t, std::string> held_;       ///< by load: registers that hold a store's value
-  std::map<size_t, std::string> kept_;       ///< by store: registers that keep its value
-  std::set<size_t> not_stored_;              ///< stores that memory does without
-  std::set<size_t> pairs_;                   ///< accesses of two columns
+  std::vector<std::string> values_;            ///< names of the instructions' values
+  std::map<size_t, LoadedRegisters> ahead_;    ///< by load: what is loaded before it is used
+  std::set<size_t> given_;                     ///< those of them that are the caller's
+  std::map<size_t, std::string> held_;         ///< by load: registers that hold a store's value
+  std::map<size_t, std::string> kept_values_;  ///< by instruction
+  std::map<size_t, std::string> numbers_;      ///< by access: the register of a number of a row
+  std::map<size_t, std::string> kept_;         ///< by store: registers that keep its value
+  std::set<size_t> not_stored_;                ///< stores that memory does without
+  std::set<size_t> pairs_;                     ///< accesses of two columns
   std::string when_;
   bool zeros_elsewhere_ = false;
 };

@@ -21,40 +21,43 @@ constexpr std::string_view kWords =
 
 /// Functions that the text calls, and its own variables.
 constexpr std::string_view kOwn =
-    "abs absf acos acosf ahead around arrived asin asinf at at_column at_part at_position "
-    "at_row at_term atan atanf await_bytes barriers batch begin begin_counting bf16_bits "
-    "bf16_of_pair bf16_pair bf16_value block blockDim blockIdx block_barrier block_begin "
-    "block_group block_x block_y block_z ceil ceilf cluster_barrier column column_begin "
-    "column_end column_group column_groups column_there columns copies copysign copysignf cos "
-    "cosf cosh coshf counter each end erf erff exchange exp exp2 exp2f expf expm1 expm1f "
-    "f16_pair fabs fabsf first first_at first_column first_row first_term first_turn floor "
-    "floorf fma fmaf fmax fmaxf fmin fminf fmod fmodf following from get_words gridDim group "
-    "half i in_group in_line in_shared in_tile in_turn in_vain inbox inner isinf isinff isnan "
-    "isnanf iteration lane lane_term lane_terms lane_word lanes larger larger_double last "
-    "last_line last_term left limit line load load_bf16_pair load_pair load_two_words "
-    "load_words loaded_term log log1p log1pf log2 log2f logf loop_number matrix matrix_group "
-    "max maxf min minf more near_term next next_column next_row numbers of of_block operand "
-    "outer own packed pair part patience peer_address piece places polls pow powf put_2 put_4 "
-    "rank ready renewed resident_tile resident_word rest right rint rintf row row_begin "
-    "row_end row_group row_groups row_there row_tile rows rows_there rsqrt rsqrtf second "
-    "send_1 send_2 send_4 send_sums shared shared_address sigmoid sigmoid_double sin sinf "
-    "sinh sinhf slot slots smaller smaller_double split sqrt sqrtf stage_end staging step "
-    "steps store_bf16_pair store_pair store_words strip stuck sum sums tan tanf tanh tanhf "
-    "term terms_there tf32_bits tf32_value there thread threadIdx thread_x thread_y threads_x "
-    "threads_y tile to trunc truncf turn unit unit_tile wanted warp warp_column warp_of_piece "
-    "warp_row warps whole word words words_there";
+    "abs absf acos acosf ahead apart around arrived asin asinf at at_column at_part "
+    "at_position at_row at_term atan atanf await_bytes barriers batch begin begin_counting "
+    "bf16_bits bf16_of_pair bf16_pair bf16_value block blockDim blockIdx block_barrier "
+    "block_begin block_group block_x block_y block_z ceil ceilf cluster_barrier column "
+    "column_begin column_end column_group column_groups column_there columns copies copysign "
+    "copysignf cos cosf cosh coshf count counter each end erf erff exchange exp exp2 exp2f "
+    "expf expm1 expm1f f16_pair fabs fabsf first first_at first_column first_row first_term "
+    "first_turn floor floorf fma fmaf fmax fmaxf fmin fminf fmod fmodf following from "
+    "get_words gridDim group half i in_group in_line in_shared in_tile in_turn in_vain inbox "
+    "inner isinf isinff isnan isnanf iteration lane lane_term lane_terms lane_word lanes "
+    "larger larger_double last last_line last_term left limit line load load_bf16_pair "
+    "load_pair load_two_words load_words loaded_term log log1p log1pf log2 log2f logf "
+    "loop_number matrix matrix_group max maxf mean means min minf more near_term next "
+    "next_column next_row numbers numbers_of_rows of of_block one_over one_over_all one_over_count "
+    "operand "
+    "outer own packed pair part partial_rows patience peer_address piece place place_of_sums "
+    "places polls pow powf put_2 put_4 rank ready renewed resident_tile resident_word rest "
+    "right rint rintf row row_begin row_end row_group row_groups row_sums row_there row_tile "
+    "rows rows_there rsqrt rsqrtf second send_1 send_2 send_2_sums send_4 send_4_sums shared "
+    "shared_address sigmoid sigmoid_double sin sinf sinh sinhf slot slots smaller "
+    "smaller_double split sqrt sqrtf stage_end staging step steps store_bf16_pair store_pair "
+    "store_words strip stuck sum sums tan tanf tanh tanhf term terms_there tf32_bits "
+    "tf32_value there thread threadIdx thread_x thread_y threads_x threads_y tile to trunc "
+    "truncf turn unit unit_tile wanted warp warp_column warp_of_piece warp_row warps whole "
+    "word words words_there";
 
 /// Prefixes of its own variables whose names end in a number or another name.
 constexpr std::string_view kOwnBeginnings[] = {
-    "ahead_",      "before_",       "block_begin_",   "blocks_",      "column_begin_",
-    "column_end_", "columns_of_",   "columns_owned_", "counter_",     "exchanged_",
-    "extent_",     "first_",        "from_",          "group_begin_", "group_end_",
-    "handed_",     "held_",         "inbox_",         "kept_",        "left_",
-    "limit_",      "more_weights_", "of_warps_",      "operand_",     "other_",
-    "outer_",      "partial_",      "resident_",      "right_",       "row_begin_",
-    "row_end_",    "rows_each_",    "rows_of_",       "rows_owned_",  "store_to_all_",
-    "sums_",       "term_",         "term_of_",       "there_",       "threads_x_",
-    "weights_"};
+    "ahead_",        "before_",       "block_begin_",   "blocks_",      "column_begin_",
+    "column_end_",   "columns_of_",   "columns_owned_", "counter_",     "exchanged_",
+    "extent_",       "first_",        "from_",          "group_begin_", "group_end_",
+    "handed_",       "held_",         "inbox_",         "kept_",        "left_",
+    "limit_",        "more_weights_", "number_",        "of_warps_",    "operand_",
+    "other_",        "outer_",        "partial_",       "resident_",    "right_",
+    "row_begin_",    "row_end_",      "rows_each_",     "rows_of_",     "rows_owned_",
+    "store_to_all_", "sums_",         "term_",          "term_of_",     "there_",
+    "threads_x_",    "weights_"};
 
 /// Every kernel looks up a few hundred names: searching the texts took a tenth of compilation.
 const std::unordered_set<std::string_view>& taken_words() {
