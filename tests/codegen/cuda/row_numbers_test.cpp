@@ -205,7 +205,7 @@ TEST_F(RowNumbers, DamagesAreFound) {
       {R"((means\[word\] = means\[word\] \* )one_over_all)", "$1 0.5f"},
       {R"((number_\w+\[at_row\] = row_sums\[)(\d+))", "$1 1 - $2"},
       {R"(= (number_\w+)\[at_row\];)", "= $1[1 - at_row];"},
-      {R"((int count = min\(max\([^,]*) - )", "$1 + "},
+      {R"((int behind = max\([^,]*) - )", "$1 + "},
       {R"(\n *if \(!block_barrier[^\n]*(\n[^\n]*What all blocks))", "\n__syncthreads();$1"},
       {R"( && rank == 0 && )", " && rank == 9 && "},
   };

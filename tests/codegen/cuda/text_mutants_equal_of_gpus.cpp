@@ -75,6 +75,18 @@ bool moves_later_steps(const TextMutant& mutant, const std::vector<Line>& lines,
   return lines[at].statement == "const long long iteration = 0;" && (is_later || is_stride);
 }
 
+/// Whether a word of a message about rows has no number: it is what the array begins with.
+bool fills_up_chunk(const TextMutant& mutant, const std::vector<Line>& lines) {
+  std::smatch match;
+  if (mutant.rule->name != std::string_view("store left out") ||
+      !std::regex_search(mutant.before, match,
+                         compiled(R"(^shared\[at \+ \d\] = (partial_rows\[\d+\])\[at_row\];)")))
+    return false;
+  const std::string word = match[1].str() + "[at_row] = ";
+  return std::ranges::none_of(lines,
+                              [&](const Line& line) { return line.statement.starts_with(word); });
+}
+
 std::string_view why_equal_in_fragments(const TextMutant& mutant, const std::vector<Line>& lines,
                                         size_t at) {
   const std::string_view rule = mutant.rule->name;
@@ -95,6 +107,7 @@ std::string_view why_equal_in_fragments(const TextMutant& mutant, const std::vec
     return "more terms are there, and the left operand has zeros for them";
   if (rule.starts_with("quotient for remainder") && decides_on_zeros(mutant))
     return "the other operand has zeros there";
+  if (fills_up_chunk(mutant, lines)) return "nobody takes a number from there";
   if (moves_later_steps(mutant, lines, at)) return "only what the first step reads is loaded there";
   // A block's unit tiles may reach into the columns of the next one.
   if (rule == "end of all for the own" && mutant.before.find("column_end_") != std::string::npos &&

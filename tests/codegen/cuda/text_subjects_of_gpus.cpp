@@ -84,6 +84,21 @@ constexpr const char* kThreeParts =
        return %y, %h.e
      })";
 
+/// Numbers of rows: a mean, a variance, a root, and a maximum below zero that leaves the loop.
+constexpr const char* kNumbersOfRows =
+    R"(graph @g(%z: f32[T,B,1], %h0: f32[B,H], %b: f32[H]) state (%u: f32[H,H]) {
+       %y, %h.e = scan %z.t in %z carry %h = %h0 with %u, %b {
+         %p = add(mul(matmul(%h, %u), %z.t), %b)
+         %m = max(sub(%p, 9.)) {axes = [1], keep = true}
+         %s = mean(%p) {axes = [1], keep = true}
+         %d = sub(%p, %s)
+         %v = mean(square(%d)) {axes = [1], keep = true}
+         next %h = tanh(sub(mul(%d, rsqrt(add(%v, 0.1))), mul(%m, 0.1)))
+         emit %m
+       }
+       return %y, %h.e
+     })";
+
 }  // namespace
 
 /// Those in a grid or in clusters exchange fragments where a warp has one tile of rows, unless they
@@ -108,7 +123,11 @@ std::vector<Subject> subjects_of_gpus(const char* lstm) {
           of_many_terms(loop("products_through_memory_in_3xtf32", kTwoProducts, "T=2 B=25 H=137",
                              cuda::Placement::grid, 5, Precision::tf32x3)),
           loop("parts_through_memory_in_bf16", kThreeParts, "T=4 B=41 H=41 G=123",
-               cuda::Placement::grid, 4, Precision::bf16)};
+               cuda::Placement::grid, 4, Precision::bf16),
+          loop("rows_in_cluster_in_3xtf32", kNumbersOfRows, "T=4 B=21 H=45",
+               cuda::Placement::cluster, 4, Precision::tf32x3),
+          loop("rows_through_memory_in_3xtf32", kNumbersOfRows, "T=4 B=25 H=137",
+               cuda::Placement::grid, 5, Precision::tf32x3)};
 }
 
 }  // namespace graphc::core::testing

@@ -16,12 +16,18 @@ std::string held_name(const HeldValues& held, const HeldLoad& load) {
 }
 
 void write_held_registers(TextWriter& text, const CountedLoop& loop, const LoopNests& nests) {
-  const auto declare = [&](const LoadedRegisters& registers, size_t nest) {
-    text.line("{} = {{}};",
-              registers.declaration(loop.rows_of_lane, 2 * loop.nests[nest].tiles_of_warp));
+  const auto declare = [&](const LoadedRegisters& registers, size_t nest, bool begins) {
+    text.line("{}{};", registers.declaration(loop.rows_of_lane, 2 * loop.nests[nest].tiles_of_warp),
+              begins ? " = {}" : "");
   };
-  for (const HeldStore& store : loop.held.stores)
-    declare({held_name(store), DType::f32, Columns::one}, store.nest);
+  // Elements that are not there are zeros, also where the first step finds them.
+  for (size_t i = 0; i < loop.held.stores.size(); ++i) {
+    const HeldStore& store = loop.held.stores[i];
+    const bool begins = std::ranges::any_of(loop.held.loads, [&](const HeldLoad& load) {
+      return load.from == int(i) && load.before_first;
+    });
+    declare({held_name(store), DType::f32, Columns::one}, store.nest, begins);
+  }
   for (const HeldLoad& load : loop.held.loads) {
     if (load.from >= 0) continue;
     const NestProgram& program = nests.program(load.nest);
@@ -29,7 +35,7 @@ void write_held_registers(TextWriter& text, const CountedLoop& loop, const LoopN
     const bool is_pair = std::ranges::count(loop.pairs[load.nest], load.load) > 0;
     declare({held_name(loop.held, load), program.operands[size_t(operand)].dtype,
              is_pair ? Columns::two : Columns::one},
-            load.nest);
+            load.nest, true);
   }
 }
 

@@ -307,9 +307,8 @@ class CountedNestText {
     text_.line("#pragma unroll");
     text_.open("for (int at_row = 0; at_row < {}; ++at_row)", rows_);
     TextWriter of_row(1), of_element(1);
-    const std::string when = "row < row_end && first_column < column_end";
-    body_.write(of_row, Level::once, when);
-    body_.write(of_row, Level::row, when);
+    body_.write(of_row, Level::once, "row < row_end && first_column < column_end");
+    body_.write(of_row, Level::row, "row < row_end");
     body_.keep_zeros_elsewhere();
     body_.write(of_element, Level::element, "there");
     // Terms that are not there are zeros. Rows that are not have numbers that nobody uses, but must

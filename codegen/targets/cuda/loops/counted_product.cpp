@@ -43,7 +43,8 @@ std::string CountedProductText::finishes() const {
   if (loop_.through_memory)
     return loop_.row_tiles == nest_.splits() ? std::string()
                                              : fmt::format("split < {}", loop_.row_tiles);
-  return fmt::format("split == row_tile % {}", nest_.splits());
+  return loop_.row_tiles == 1 ? std::string("split == 0")
+                              : fmt::format("split == row_tile % {}", nest_.splits());
 }
 
 bool CountedProductText::scatters() const {
@@ -290,7 +291,10 @@ std::string CountedProductText::handed_place(size_t p, std::string_view split) c
 
 void CountedProductText::hand_over() {
   text_.line("// The splits of the terms meet: every warp finishes its tiles of rows.");
-  text_.open("if (split != row_tile % {})", nest_.splits());
+  if (loop_.row_tiles == 1)
+    text_.open("if (split != 0)");
+  else
+    text_.open("if (split != row_tile % {})", nest_.splits());
   for (size_t p = 0; p < program_.products.size(); ++p) {
     each_sum(program_.products[p].parts, columns_, [&] {
       text_.line("{} = sums_{}[at_part][at_row][at_column];", handed_place(p, "split"), p);

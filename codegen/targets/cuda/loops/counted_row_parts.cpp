@@ -6,19 +6,20 @@
 
 namespace graphc::core::cuda::internal {
 
-/// How many columns a warp of the block has.
-std::string CountedRowText::count_of_warp(std::string_view warp) const {
+/// Declares how many columns a warp of the block has.
+void CountedRowText::count_of_warp(TextWriter& text, const std::string& warp) const {
   const int most = nest_.tiles_of_warp * kUnits;
-  if (loop_.rows.are_even) return std::to_string(most);
-  const std::string of = warp == "warp" ? warp_of_tile(nest_) : std::string(warp);
-  return fmt::format("min(max((int)(column_end - column_begin) - {} * {}, 0), {})", of, most, most);
+  if (loop_.rows.are_even) return text.line("const int count = {};", most);
+  text.line("const int behind = max((int)(column_end - column_begin) - {} * {}, 0);", warp, most);
+  text.line("const int count = min(behind, {});", most);
 }
 
-/// How many columns a block has.
-std::string CountedRowText::count_of_block(std::string_view block) const {
+/// Declares how many columns a block has.
+void CountedRowText::count_of_block(TextWriter& text) const {
   const int64_t most = loop_.rows.columns_of_block;
-  if (loop_.rows.are_even) return std::to_string(most);
-  return fmt::format("min(max({} - {} * {}, 0), {})", loop_.rows.columns, block, most, most);
+  if (loop_.rows.are_even) return text.line("const int count = {};", most);
+  text.line("const int behind = max({} - from * {}, 0);", loop_.rows.columns, most);
+  text.line("const int count = min(behind, {});", most);
 }
 
 /// Loads the words of a chunk into an array.
@@ -101,7 +102,7 @@ void CountedRowText::add_squares_of_warps(TextWriter& text) const {
   text.open("for (int from = 0; from < {}; ++from)", nest_.warps);
   load_chunk(text, "sums", of_warp("from", "place_of_sums"));
   load_chunk(text, "words", of_warp("from", "place"));
-  text.line("const int count = {};", count_of_warp("from"));
+  count_of_warp(text, "from");
   add_squares(text, "row_sums[word]", 0);
   text.close();
 }
@@ -175,7 +176,7 @@ void CountedRowText::add_squares_of_blocks(TextWriter& text) const {
   text.line("for (int word = 0; word < {}; ++word) means[word] = row_sums[word] * one_over_all;",
             count * words);
   open_blocks(text);
-  text.line("const int count = {};", count_of_block("from"));
+  count_of_block(text);
   for (int chunk = 0; chunk < count; ++chunk) {
     text.open_block();
     load_of_block(text, "sums", chunk);

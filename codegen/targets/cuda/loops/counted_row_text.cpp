@@ -132,7 +132,7 @@ void CountedRowText::give(TextWriter& text) const {
     meet(text, fmt::format("partial_rows[{}][at_row]", word), reduction_of(number));
   });
   if (!exchange_->squares.empty()) {
-    text.line("const int count = {};", count_of_warp("warp"));
+    count_of_warp(text, warp_of_tile(nest_));
     text.line("const float one_over_count = one_over(count);");
   }
   const int words = exchange_->words;

@@ -54,8 +54,8 @@ class CountedRowText {
   /// Chunks of all rows of a tile.
   int places() const { return exchange_->chunks() * loop_.tile_rows(); }
   std::string warps_before(std::string_view row_tile) const;
-  std::string count_of_warp(std::string_view warp) const;
-  std::string count_of_block(std::string_view block) const;
+  void count_of_warp(TextWriter& text, const std::string& warp) const;
+  void count_of_block(TextWriter& text) const;
   std::string of_warp(std::string_view warp, std::string_view place) const;
   void meet(TextWriter& text, const std::string& mine, const Reduction& reduction) const;
   void load_chunk(TextWriter& text, std::string_view into, const std::string& address) const;
