@@ -12,6 +12,7 @@
 #include "passes/pipeline.h"
 #include "tests/codegen/cuda/counted_exchange.h"
 #include "tests/codegen/cuda/damages.h"
+#include "tests/codegen/cuda/drawn_rows.h"
 #include "tests/testing/counts.h"
 #include "tests/testing/heads.h"
 #include "tests/testing/random_cell.h"
@@ -261,6 +262,110 @@ TEST_F(RowNumbers, OfHeadsAgreesWithTheEvaluator) {
       counted += expect_agreement(graph, placement, of, 5);
   }
   EXPECT_EQ(counted, 16);
+}
+
+/// Per head, the mean of values with that head's gains, and squares of the distances of values with
+/// those of the first head.
+constexpr const char* kGainsOfOthers =
+    R"(graph @g(%x: f32[4,5,3,18], %h0: f32[5,3,18], %u: f32[3,18,18], %g: f32[3,18]) {
+         %y, %h.e = scan %x.t in %x carry %h = %h0 with %u, %g {
+           %r = transpose(%h) {permutation = [1,0,2]}
+           %p = add(transpose(matmul(%r, %u)) {permutation = [1,0,2]}, %x.t)
+           %k = mean(mul(%p, %g)) {axes = [2], keep = true}
+           %first = slice(%g) {axis = 0, start = 0, limit = 1}
+           %v = mean(square(sub(mul(%p, %first), %k))) {axes = [2], keep = true}
+           next %h = tanh(add(%p, %v))
+           emit %p
+         }
+         return %y, %h.e
+       })";
+/// One row of each head, so that no row has a stride: lanes of other rows read nothing of it.
+constexpr const char* kOneRowOfHeads =
+    R"(graph @g(%x: f32[4,1,2,128], %h0: f32[1,2,128], %u: f32[2,128,128]) {
+         %y, %h.e = scan %x.t in %x carry %h = %h0 with %u {
+           %r = transpose(%h) {permutation = [1,0,2]}
+           %p = add(transpose(matmul(%r, %u)) {permutation = [1,0,2]}, %x.t)
+           next %h = add(tanh(%p), mul(%h, 0.3))
+           emit %p
+         }
+         return %y, %h.e
+       })";
+/// A variance of what all columns have in common.
+constexpr const char* kSameInAllColumns =
+    R"(graph @g(%x: f32[4,20,22], %m: f32[4,20,1], %h0: f32[20,22], %w: f32[22,22]) {
+         %y, %h.e = scan %x.t in %x, %m.t in %m carry %h = %h0 with %w {
+           %p = add(matmul(%h, %w), %x.t)
+           %k = tanh(add(max(%p) {axes = [1], keep = true}, %m.t))
+           %b = broadcast_to(%k) {shape = [20,22]}
+           %s = mean(%b) {axes = [1], keep = true}
+           %v = mean(square(sub(%b, %s))) {axes = [1], keep = true}
+           next %h = tanh(add(sub(%p, %s), %v))
+           emit %p
+         }
+         return %y, %h.e
+       })";
+
+TEST_F(RowNumbers, OfOtherStepsAgreesWithTheEvaluator) {
+  for (const char* text : {kGainsOfOthers, kOneRowOfHeads, kSameInAllColumns}) {
+    const GraphPtr graph = parse_graph(text);
+    for (const char* multiprocessors : {"4", "12"}) {
+      setenv("GRAPHC_MOCK_MULTIPROCESSORS", multiprocessors, 1);
+      for (const cuda::Placement placement : {cuda::Placement::cluster, cuda::Placement::grid})
+        expect_agreement(graph, placement, kCountedPrecisions[3], 5);
+    }
+  }
+}
+
+/// Random steps, with heads and without, of one row and more.
+TEST_F(RowNumbers, OfDrawnStepsAgreesWithTheStreamedPlacement) {
+  int counted = 0, exchanges = 0;
+  const unsigned whole = 600;
+  for (unsigned seed = 0; seed < whole; seed += whole_samples() ? 1 : 15) {
+    const GraphPtr graph = drawn_rows(seed);
+    SCOPED_TRACE(fmt::format("seed {}: {}", seed, print(*graph)));
+    const char* multiprocessors[] = {"4", "6", "12"};
+    setenv("GRAPHC_MOCK_MULTIPROCESSORS", multiprocessors[seed % 3], 1);
+    setenv("GRAPHC_MOCK_SEED", std::to_string(seed).c_str(), 1);
+    const std::vector<Literal> inputs = inputs_of(graph, seed);
+    std::vector<Literal> wanted;
+    for (const cuda::Placement placement :
+         {cuda::Placement::streamed, cuda::Placement::cluster, cuda::Placement::grid}) {
+      try {
+        const auto found = results(graph, inputs, Precision::tf32x3, placement, &counted);
+        if (wanted.empty()) wanted = found;
+        EXPECT_LE(difference(found, wanted), 1e-4) << name_of(placement);
+      } catch (const Error& error) {
+        ADD_FAILURE() << name_of(placement) << ": " << error.what();
+      }
+    }
+    for (const cuda::KernelText& kernel :
+         launches_of(graph, Precision::tf32x3, gpu_of(4 + 2 * int(seed % 2))).kernels)
+      exchanges += kernel.text.find("row_sums") == std::string::npos ? 0 : 1;
+  }
+  std::printf("%d loops count, %d kernels exchange numbers of rows\n", counted, exchanges);
+  count("drawn loops of numbers of rows that count", counted);
+  EXPECT_GE(counted, 60);
+  EXPECT_GE(exchanges, 20);
+}
+
+/// A sum as the last nest of a step, behind which the next step multiplies: blocks meet twice.
+TEST_F(RowNumbers, CountsTheBarriersOfAGrid) {
+  const GraphPtr graph = parse_graph(
+      R"(graph @g(%x: f32[4,20,22], %h0: f32[20,22], %w: f32[22,22]) {
+           %y, %h.e = scan %x.t in %x carry %h = %h0 with %w {
+             %n = tanh(add(matmul(%h, %w), %x.t))
+             next %h = %n
+             emit sum(%n) {axes = [1], keep = true}
+           }
+           return %y, %h.e
+         })");
+  const cuda::Launches launches =
+      launches_of(graph, Precision::tf32x3, gpu_of(4), cuda::Placement::grid);
+  std::string notes;
+  for (const cuda::Launch& launch : launches.step) notes += launch.note;
+  EXPECT_THAT(notes, HasSubstr("through memory; 2 barriers a step"));
+  setenv("GRAPHC_MOCK_MULTIPROCESSORS", "4", 1);
+  EXPECT_EQ(expect_agreement(graph, cuda::Placement::grid, kCountedPrecisions[3], 5), 1);
 }
 
 }  // namespace

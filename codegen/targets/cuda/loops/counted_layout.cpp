@@ -71,15 +71,16 @@ class Layout {
     loop_.words += product.weights_words;
   }
 
-  /// What the warps of a block have of each row, and what blocks send: two copies in a cluster.
+  /// What the warps of a block have of each row, in a cluster two copies, and two copies of what
+  /// blocks send: who sends for the use after next has received all of the next one, or met the
+  /// blocks for it.
   void place_exchange(RowExchange& exchange) {
     const int64_t rows = int64_t{loop_.row_tiles} * loop_.tile_rows() * exchange.width();
-    const int copies = loop_.through_memory ? 1 : 2;
     exchange.of_warps_at = loop_.words;
-    loop_.words += copies * rows * loop_.nests[exchange.nest].warps;
+    loop_.words += (loop_.through_memory ? 1 : 2) * rows * loop_.nests[exchange.nest].warps;
     int64_t& at = loop_.through_memory ? loop_.exchange_words : loop_.words;
     exchange.inbox_at = at;
-    at += copies * rows * loop_.blocks;
+    at += 2 * rows * loop_.blocks;
   }
 
   /// mbarriers, then each product's operand, partial sums and weights, then what is of exchanges of

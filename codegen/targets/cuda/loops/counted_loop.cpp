@@ -88,14 +88,14 @@ class CountedPlanning {
       if (barriers[i])
         return fmt::format("%{} is ordered by no exchange before what follows it", name_of(i));
     }
-    find_lanes(exchanges);
-    const bool has_more_tiles = loop_.row_tiles > 1 && !loop_.through_memory;
-    if (!loop_.rows.numbers.empty() && (!loop_.same_lanes || has_more_tiles))
-      return "a lane would have numbers of more rows than a tile's";
     if (!loop_.rows.exchanges.empty()) {
       count_columns(loop_.rows.exchanges[0].nest);
       merge_squares(nests_, loop_.rows);
     }
+    find_lanes(exchanges);
+    const bool has_more_tiles = loop_.row_tiles > 1 && !loop_.through_memory;
+    if (!loop_.rows.numbers.empty() && (!loop_.same_lanes || has_more_tiles))
+      return "a lane would have numbers of more rows than a tile's";
     for (RowExchange& exchange : loop_.rows.exchanges) {
       if (loop_.through_memory) exchange.words = 4;
     }
@@ -155,7 +155,8 @@ class CountedPlanning {
       const bool is_load = program.body[in].kind == NestOp::load && levels[in] == Level::element;
       if (!is_load || loop_.held.holds(i, in)) continue;
       const NestOperand& form = program.operands[size_t(program.body[in].operand)];
-      bytes += int(size_of(form.dtype)) * columns * (form.by_row ? loop_.rows_of_lane : 1);
+      const bool has_rows = std::ranges::count(loop_.loads_without_rows[i], in) == 0;
+      bytes += int(size_of(form.dtype)) * columns * (has_rows ? loop_.rows_of_lane : 1);
     }
     const RowExchange* exchange = loop_.rows.exchange_of(i);
     return bytes / 4 + (exchange == nullptr ? 0 : exchange->width() * loop_.rows_of_lane);
@@ -174,7 +175,7 @@ class CountedPlanning {
     for (size_t i = 0; i < count; ++i)
       loop_.meets.push_back(!loop_.same_lanes && !loop_.meets_before((i + 1) % count));
     loop_.postpones.assign(count, false);
-    loop_.held = find_held_values(nests_, exchanges, 0);
+    loop_.held = find_held_values(nests_, exchanges, loop_.rows.is_done, 0);
     if (!loop_.same_lanes) return;
     for (const CountedProduct& product : loop_.products) {
       size_t last = 0;
@@ -183,7 +184,7 @@ class CountedPlanning {
     }
     if (loop_.row_tiles > 1 && !loop_.through_memory) return;
     const int words = 2 * loop_.rows_of_lane * loop_.nests[0].tiles_of_warp;
-    loop_.held = find_held_values(nests_, exchanges, kHeldRegisters / words);
+    loop_.held = find_held_values(nests_, exchanges, loop_.rows.is_done, kHeldRegisters / words);
     for (size_t i = 0; i + 1 < count; ++i) loop_.postpones[i] = is_ahead_of_memory(i + 1);
   }
 
@@ -224,6 +225,7 @@ class CountedPlanning {
     nest.tiles_of_warp = rounded_quotient(nest.unit_tiles, nest.warps);
     loop_.nests.push_back(nest);
     loop_.pairs.push_back(find_pairs(nests_, i, share.columns_of_block));
+    loop_.loads_without_rows.push_back(find_loads_without_rows(nests_, i));
     loop_.row_tiles = std::max(
         loop_.row_tiles, rounded_quotient(placement_.rows_of_block(call.rows), loop_.tile_rows()));
     return {};
@@ -245,6 +247,8 @@ class CountedPlanning {
     added.rows_of_lane = loop_.rows_of_lane;
     added.terms_of_step = mma_form(form.factors).terms;
     for (const HandedStore& store : exchange.stores) {
+      if (loop_.rows.is_of_rows[store.nest])
+        return fmt::format("%{} hands on a number of each row", name_of(store.nest));
       // What is sent before it is read in the same step would need a third copy.
       if (exchange.next_step && store.nest < exchange.nest)
         return fmt::format("%{} hands on to the next step before %{} reads", name_of(store.nest),

@@ -27,7 +27,8 @@
 // instructions. The block adds the sums of its warps, in their order; then a warp computes the
 // elements of one tile of rows.
 //
-// Safety. A left operand is kept twice. A block sends what belongs to the use after next only when
+// Safety. A left operand is kept twice, unless an exchange of numbers of rows lies between its uses
+// (counted_rows.h). A block sends what belongs to the use after next only when
 // all of the next use has come to it, hence every peer has sent that, hence every peer has read
 // what is now overwritten: each warp sends after it has read, or meets its block in between. A
 // block receives exactly what it waits for, so none exits too early. In memory, a block stores for
@@ -157,12 +158,13 @@ struct CountedLoop {
   bool through_memory = false;  ///< blocks are no cluster: they exchange through memory
   std::vector<CountedNest> nests;
   std::vector<CountedProduct> products;
-  std::vector<std::vector<size_t>> pairs;  ///< by nest: find_pairs()
-  bool same_lanes = false;                 ///< a lane has the same elements in every nest
+  /// By nest: find_pairs(), find_loads_without_rows().
+  std::vector<std::vector<size_t>> pairs, loads_without_rows;
+  bool same_lanes = false;  ///< a lane has the same elements in every nest
   std::vector<bool> meets;  ///< by nest: whether the warps of a block meet at its end
   HeldValues held;          ///< in registers only with same_lanes and one tile of rows of a lane
-  /// In clusters with same_lanes and one tile of rows. A nest with one column counts as one that
-  /// has the lanes of the others.
+  /// Only with same_lanes, and in a cluster one tile of rows. A nest with one column counts as one
+  /// that has the lanes of the others.
   RowNumbers rows;
   /// Registers of a lane for what it loads of elements while it waits for numbers of rows, and for
   /// what it makes of them: of the nest that has most.
@@ -197,17 +199,24 @@ struct CountedLoop {
   /// Whether zeros are stored in memory for a strip that no block has, beside what the first step
   /// hands on.
   bool begins_with_zeros() const;
-  /// Whether blocks meet before a nest: it multiplies what came by way of memory.
+  /// Whether blocks meet before a nest: it multiplies what came by way of memory, and has not met
+  /// them for numbers of rows.
   bool meets_before(size_t nest) const;
-  /// Whether a nest waits for operands, or for numbers of rows that the nest before it exchanges.
+  /// Whether it multiplies what came by way of memory.
+  bool multiplies_from_memory(size_t nest) const;
+  /// Whether a nest begins with numbers of rows that a nest before it in the step exchanges. Nests
+  /// without elements are a part of the next one.
+  bool takes_numbers(size_t nest) const;
+  /// Whether it waits for operands, or for such numbers.
   bool waits(size_t nest) const;
   /// Where the counters of an exchange of numbers of rows are in shared memory, in bytes, and what
   /// a block receives.
   int64_t counter_of(const RowExchange& exchange) const;
   int64_t bytes_of(const RowExchange& exchange) const;
-  /// Whether blocks that are no cluster meet between a nest and the next: before that, or for the
-  /// numbers of rows of this one.
-  bool meets_after(size_t nest) const;
+  /// How often blocks that are no cluster meet between a nest and the next: before that if it
+  /// multiplies, and for the numbers of rows of this one; once for both.
+  int meetings_after(size_t nest) const;
+  int meetings() const;
   double time_of_row_exchange(const Gpu& gpu) const;
   /// The number of a nest's product among `products`.
   size_t number_of(size_t nest, size_t product) const;

@@ -31,19 +31,20 @@ bool is_aligned(const LoopNests& nests, const LoopAccesses& accesses, size_t nes
 
 class Holding : LoopAccesses {
  public:
-  Holding(const LoopNests& nests, const std::vector<Exchange>& exchanges, int most)
-      : LoopAccesses(nests), nests_(nests), exchanges_(exchanges), most_(most) {}
+  Holding(const LoopNests& nests, const std::vector<Exchange>& exchanges,
+          const std::vector<bool>& is_done, int most)
+      : LoopAccesses(nests), nests_(nests), exchanges_(exchanges), is_done_(is_done), most_(most) {}
 
   HeldValues find() {
     for (size_t i = 0; i < nests_.nests.size(); ++i) {
       for (size_t in = 0; in < body(i).size(); ++in) {
-        if (is_element(i, in, NestOp::load)) hold(i, in);
+        if (!is_done_[i] && is_element(i, in, NestOp::load)) hold(i, in);
       }
     }
     for (HeldStore& store : held_.stores)
       store.in_memory = is_read_elsewhere(store.nest, store.store);
     for (size_t i = 0; i < nests_.nests.size(); ++i) {
-      if (!nests_.program(i).products.empty()) continue;
+      if (!nests_.program(i).products.empty() || is_done_[i]) continue;
       for (size_t in = 0; in < body(i).size(); ++in) {
         if (is_element(i, in, NestOp::load)) load_ahead(i, in);
       }
@@ -124,7 +125,8 @@ class Holding : LoopAccesses {
     const Reach reach = reach_of(nest, store);
     for (size_t i = 0; i < nests_.nests.size(); ++i) {
       for (size_t in = 0; in < body(i).size(); ++in) {
-        if (body(i)[in].kind == NestOp::load && may_read(i, in, buffer, reach)) return true;
+        if (!is_done_[i] && body(i)[in].kind == NestOp::load && may_read(i, in, buffer, reach))
+          return true;
       }
     }
     return std::ranges::any_of(exchanges_, [&](const Exchange& each) {
@@ -170,6 +172,7 @@ class Holding : LoopAccesses {
 
   const LoopNests& nests_;
   const std::vector<Exchange>& exchanges_;
+  const std::vector<bool>& is_done_;
   const int most_;
   int values_ = 0;
   HeldValues held_;
@@ -180,6 +183,7 @@ class Holding : LoopAccesses {
 std::vector<size_t> find_pairs(const LoopNests& nests, size_t nest, int64_t units_of_block) {
   const NestProgram& program = nests.program(nest);
   const LoopAccesses accesses(nests);
+  const std::vector<size_t> without_rows = find_loads_without_rows(nests, nest);
   std::vector<size_t> pairs;
   if (nests.nests[nest]->unit % 2 != 0 || units_of_block % 2 != 0) return pairs;
   const std::vector<Level> levels = levels_of(program);
@@ -191,7 +195,8 @@ std::vector<size_t> find_pairs(const LoopNests& nests, size_t nest, int64_t unit
     const bool is_access = form.kind == OperandKind::load || form.kind == OperandKind::store;
     const bool has_type = form.dtype == DType::f32 || form.dtype == DType::bf16;
     const bool is_as_stored = in.kind == NestOp::store || in.dtype == form.dtype;
-    if (is_access && has_type && is_as_stored && (form.by_row || in.kind == NestOp::load) &&
+    if (is_access && has_type && is_as_stored &&
+        (form.by_row || std::ranges::count(without_rows, i) > 0) &&
         form.column == ColumnStep::contiguous &&
         is_aligned(nests, accesses, nest, i, 2 * size_of(form.dtype)))
       pairs.push_back(i);
@@ -208,9 +213,21 @@ bool HeldValues::holds(size_t nest, size_t load) const {
       loads, [&](const HeldLoad& each) { return each.nest == nest && each.load == load; });
 }
 
+std::vector<size_t> find_loads_without_rows(const LoopNests& nests, size_t nest) {
+  const LoopAccesses accesses(nests);
+  std::vector<size_t> loads;
+  for (size_t in = 0; in < accesses.body(nest).size(); ++in) {
+    if (accesses.body(nest)[in].kind != NestOp::load) continue;
+    const NestOperand& form = accesses.form_of(nest, in);
+    if (form.kind == OperandKind::load && !form.by_row && accesses.is_written_by_none(nest, in))
+      loads.push_back(in);
+  }
+  return loads;
+}
+
 HeldValues find_held_values(const LoopNests& nests, const std::vector<Exchange>& exchanges,
-                            int most) {
-  return Holding(nests, exchanges, most).find();
+                            const std::vector<bool>& is_done, int most) {
+  return Holding(nests, exchanges, is_done, most).find();
 }
 
 }  // namespace graphc::core::cuda

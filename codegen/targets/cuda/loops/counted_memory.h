@@ -51,10 +51,13 @@ struct HeldValues {
 /// is the number of columns that a block owns.
 std::vector<size_t> find_pairs(const LoopNests& nests, size_t nest, int64_t units_of_block);
 
-/// Finds them for a loop. `exchanges` are those of all of its products; at most so many values of
-/// an element are in registers: none unless a lane has the same elements in every nest and rows are
-/// private.
+/// The loads of a nest's elements that are the same for all rows, of what no nest writes.
+std::vector<size_t> find_loads_without_rows(const LoopNests& nests, size_t nest);
+
+/// Finds them for a loop. `exchanges` are those of all of its products, and `is_done` says by nest
+/// whether others do all that it does. At most so many values of an element are in registers: none
+/// unless a lane has the same elements in every nest and rows are private.
 HeldValues find_held_values(const LoopNests& nests, const std::vector<Exchange>& exchanges,
-                            int most);
+                            const std::vector<bool>& is_done, int most);
 
 }  // namespace graphc::core::cuda

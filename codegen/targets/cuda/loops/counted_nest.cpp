@@ -34,6 +34,7 @@ class CountedNestText {
         products_(loop, nest, program, body_, text_),
         sends_(loop, nest, body_, text_) {
     body_.pair(loop.pairs[nest]);
+    body_.share_rows(loop.loads_without_rows[nest]);
     hold_numbers(body_, loop.rows, nest);
     for (const HeldLoad& load : loop.held.loads) {
       if (load.nest != nest) continue;
@@ -147,11 +148,11 @@ class CountedNestText {
   }
 
   void multiply(bool loads_behind_meeting) {
-    if (!loop_.meets_before(index_)) {
+    if (!loop_.multiplies_from_memory(index_)) {
       write_waits();
       return products_.gather();
     }
-    text_.lines(meeting_);
+    if (loop_.meets_before(index_)) text_.lines(meeting_);
     if (loads_behind_meeting) write_loads();
     products_.multiply_terms();
     text_.line("__syncthreads();");

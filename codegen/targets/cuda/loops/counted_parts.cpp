@@ -48,14 +48,24 @@ int CountedLoop::steps_staged(const CountedProduct& product) const {
   return int((words - product.staged_at) / product.staged_words_of_step());
 }
 
-bool CountedLoop::meets_before(size_t nest) const {
+bool CountedLoop::multiplies_from_memory(size_t nest) const {
   return through_memory &&
          std::ranges::find(products, nest, &CountedProduct::nest) != products.end();
 }
 
-bool CountedLoop::meets_after(size_t nest) const {
-  return meets_before((nest + 1) % nests.size()) ||
-         (through_memory && rows.exchange_of(nest) != nullptr);
+bool CountedLoop::meets_before(size_t nest) const {
+  return multiplies_from_memory(nest) && !takes_numbers(nest);
+}
+
+int CountedLoop::meetings_after(size_t nest) const {
+  const bool exchanges = through_memory && rows.exchange_of(nest) != nullptr;
+  return int(meets_before((nest + 1) % nests.size())) + int(exchanges);
+}
+
+int CountedLoop::meetings() const {
+  int all = 0;
+  for (size_t i = 0; i < nests.size(); ++i) all += meetings_after(i);
+  return all;
 }
 
 bool CountedLoop::begins_with_zeros() const {
@@ -144,11 +154,14 @@ double CountedLoop::time_beside_products(const LoopNests& loop, const Gpu& gpu) 
   return us;
 }
 
-bool CountedLoop::waits(size_t nest) const {
-  if (std::ranges::find(products, nest, &CountedProduct::nest) != products.end()) return true;
-  // Nests without elements are a part of the next one.
+bool CountedLoop::takes_numbers(size_t nest) const {
   while (nest > 0 && rows.has_no_elements(nest - 1)) --nest;
   return nest > 0 && rows.exchange_of(nest - 1) != nullptr;
+}
+
+bool CountedLoop::waits(size_t nest) const {
+  return takes_numbers(nest) ||
+         std::ranges::find(products, nest, &CountedProduct::nest) != products.end();
 }
 
 int64_t CountedLoop::counter_of(const RowExchange& exchange) const {

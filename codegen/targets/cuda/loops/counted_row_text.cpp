@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <vector>
 
 #include "codegen/targets/cuda/loops/counted_text.h"
@@ -210,7 +209,9 @@ void CountedRowText::send(TextWriter& text) const {
 
 void CountedRowText::write_inbox(TextWriter& text) const {
   if (loop_.through_memory)
-    return text.line("unsigned* inbox = numbers_of_rows + {};", exchange_->inbox_at);
+    return text.line("unsigned* inbox = numbers_of_rows + {} + (int)(iteration % 2) * {};",
+                     exchange_->inbox_at,
+                     exchange_->words * places() * loop_.row_tiles * loop_.blocks);
   text.line("const unsigned inbox = in_shared + {}u + (unsigned)(iteration % 2) * {}u;",
             4 * exchange_->inbox_at, 4 * exchange_->words * places() * loop_.blocks);
 }

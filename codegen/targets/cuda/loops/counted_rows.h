@@ -4,9 +4,10 @@
 //
 // The columns of a row belong to the lanes of several blocks. A lane reduces its own elements; the
 // four lanes of a row meet by shuffles, the warps of a block in shared memory, and each block sends
-// what it has of each row to all blocks, where an mbarrier counts the bytes. Then every lane adds
-// what the blocks sent, in their order, and has the numbers of its rows in registers. A nest with
-// one column is computed by every lane for its rows, so that nothing is sent.
+// what it has of each row to all blocks: in a cluster an mbarrier counts the bytes, in memory all
+// meet at a barrier. Then every lane adds what the blocks sent, in a fixed order, and has the
+// numbers of its rows in registers. A nest with one column is computed by every lane for its rows,
+// so that nothing is sent.
 //
 // A variance would take two exchanges, of a sum and then of the squares of the distances from the
 // mean. Both go in one: a warp, a block and all blocks in turn know their sum, their mean and the
@@ -16,8 +17,9 @@
 // variances", 1979), which adds numbers that are not negative: nothing cancels.
 //
 // Such an exchange is also a barrier: who has received a number of all blocks knows that all their
-// warps have come to the end of that nest. Where one lies between the use of an operand and the
-// next, one copy of it is enough.
+// warps have come to the end of that nest, since a block sends behind a meeting of its warps. Where
+// one lies between the use of an operand and what is handed on for the next, one copy of it is
+// enough: warps that hand on have waited for the numbers, or have met those that did.
 #pragma once
 
 #include <cstddef>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums of squares that need no exchange of their own (counted_rows.h).
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <optional>
 #include <utility>
 
+#include "codegen/nest/levels.h"
 #include "codegen/targets/cuda/loops/counted_rows.h"
 #include "codegen/targets/cuda/loops/loop_accesses.h"
 
@@ -77,6 +77,8 @@ class SquareMerging : LoopAccesses {
     if (!sum || is_sum_of_parts(rows_.numbers[*sum])) return std::nullopt;
     const RowNumber& mean_of = rows_.numbers[*sum];
     const auto summed = size_t(body(mean_of.nest)[mean_of.made].a);
+    // Lanes keep what is summed of each element.
+    if (levels_of(nests_.program(mean_of.nest))[summed] != Level::element) return std::nullopt;
     if (!is_equal(mean_of.nest, summed, of.nest, size_t(distance.a))) return std::nullopt;
     return Found{*sum, {number, summed}};
   }
@@ -139,7 +141,7 @@ class SquareMerging : LoopAccesses {
     for (size_t store = 0; store < body(i).size(); ++store) {
       if (is_element(i, store, NestOp::store) && body(i)[store].a == int(a) && type_of(i, store) &&
           is_same_element(j, load, i, store, false) && !place_of(j, load).first)
-        return is_written_by_none(j, load, i, i + 1, size_t(body(i)[store].operand));
+        return is_written_by_none_between(j, load, i, j, size_t(body(i)[store].operand));
     }
     return false;
   }
@@ -162,14 +164,16 @@ class SquareMerging : LoopAccesses {
     const bool is_same_place =
         are_equal(p.base, q.base) && p.step == q.step && p.slot == q.slot &&
         p.first.has_value() == q.first.has_value() && (!p.first || are_equal(*p.first, *q.first)) &&
-        call_of(i, a).row == call_of(j, b).row && call_of(i, a).column == call_of(j, b).column;
-    return is_same_place && x.part == y.part && is_written_by_none(j, b, i, j, std::nullopt);
+        call_of(i, a).row == call_of(j, b).row && call_of(i, a).column == call_of(j, b).column &&
+        group_stride_of(i, a) == group_stride_of(j, b);
+    return is_same_place && x.part == y.part &&
+           is_written_by_none_between(j, b, i, j, std::nullopt);
   }
 
   /// Whether no nest from `first` to before `end` writes what a load reads, but for an operand of
   /// the first.
-  bool is_written_by_none(size_t nest, size_t load, size_t first, size_t end,
-                          std::optional<size_t> but) const {
+  bool is_written_by_none_between(size_t nest, size_t load, size_t first, size_t end,
+                                  std::optional<size_t> but) const {
     bool is_written = false;
     visit_writers(nest, load, [&](size_t i, size_t operand) {
       is_written |= i >= first && i < end && !(i == first && operand == but);

@@ -247,7 +247,7 @@ namespace {
 
 /// Declares the mbarriers of products and the addresses of what is exchanged.
 void write_exchange_in_cluster(TextWriter& text, const CountedLoop& loop) {
-  text.line("// Of each left operand two mbarriers, and two copies.");
+  text.line("// Of each left operand two mbarriers, and its first copy.");
   for (size_t i = 0; i < loop.products.size(); ++i) {
     const CountedProduct& product = loop.products[i];
     const std::string name = product.name();

@@ -30,6 +30,11 @@ MovingPlace LoopAccesses::place_of(size_t nest, size_t in) const {
   return place;
 }
 
+int64_t LoopAccesses::group_stride_of(size_t nest, size_t in) const {
+  const auto operand = size_t(body(nest)[in].operand);
+  return nests_.groups == 1 ? 0 : nests_.group_strides[nest].operands[operand];
+}
+
 bool LoopAccesses::is_element(size_t nest, size_t in, NestOp kind) const {
   const NestInstruction& instruction = body(nest)[in];
   if (instruction.kind != kind || is_of_rows(nest)) return false;
@@ -104,7 +109,8 @@ bool LoopAccesses::is_same_element(size_t i, size_t load, size_t j, size_t store
                                    bool of_next) const {
   const MovingPlace from = place_of(i, load), to = place_of(j, store);
   if (to.first || from.base.buffer != to.base.buffer || from.step != to.step ||
-      !has_steps_apart(i, load) || !has_steps_apart(j, store))
+      group_stride_of(i, load) != group_stride_of(j, store) || !has_steps_apart(i, load) ||
+      !has_steps_apart(j, store))
     return false;
   if (nests_.nests[i]->rows > 1 && call_of(i, load).row != call_of(j, store).row) return false;
   return distance_in_loop(nests_, from, to, of_next, 0) == 0 &&

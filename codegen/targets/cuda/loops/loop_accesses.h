@@ -25,8 +25,10 @@ class LoopAccesses {
   const CallOperand& call_of(size_t nest, size_t in) const {
     return nests_.nests[nest]->operands[size_t(body(nest)[in].operand)];
   }
-  /// Where its first element is.
+  /// Where its first element is, and how many bytes it is from there to that of the next group of
+  /// rows.
   MovingPlace place_of(size_t nest, size_t in) const;
+  int64_t group_stride_of(size_t nest, size_t in) const;
 
   /// The columns of the widest nest.
   int64_t columns() const { return columns_; }
@@ -58,6 +60,12 @@ class LoopAccesses {
         if (may_write(j, operand, reach, buffer)) visit(j, operand);
       }
     }
+  }
+  /// Whether no nest writes what a load reads.
+  bool is_written_by_none(size_t nest, size_t load) const {
+    bool is_written = false;
+    visit_writers(nest, load, [&](size_t, size_t) { is_written = true; });
+    return !is_written;
   }
   /// Whether anything but the loop's nests may read what an access of them stores in a buffer.
   bool is_read_outside(int buffer) const;

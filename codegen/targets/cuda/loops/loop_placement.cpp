@@ -248,7 +248,8 @@ std::string LoopPlacement::text_of_blocks() const {
 }
 
 std::string LoopPlacement::text_of_barriers() const {
-  const auto count = std::ranges::count(barrier_after, true);
+  const int64_t count =
+      counted != nullptr ? counted->meetings() : std::ranges::count(barrier_after, true);
   return count == 0   ? "; no barrier"
          : count == 1 ? "; 1 barrier a step"
                       : fmt::format("; {} barriers a step", count);

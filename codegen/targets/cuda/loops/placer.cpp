@@ -109,7 +109,7 @@ std::optional<LoopPlacement> Placer::place(LoopPlacement p,
   for (const ExchangedOperand& each : p.exchanged) exchanges.push_back(each.exchange);
   const size_t count = nests_.nests.size();
   if (p.counted != nullptr)
-    for (size_t i = 0; i < count; ++i) p.barrier_after.push_back(p.counted->meets_after(i));
+    for (size_t i = 0; i < count; ++i) p.barrier_after.push_back(p.counted->meetings_after(i) > 0);
   else
     p.barrier_after = barriers_of(nests_, owners, p.column_groups, exchanges);
   p.step_us = step_us(p);
@@ -347,8 +347,7 @@ double Placer::multiplied_per_clock(const NestProgram& program, const NestProduc
 /// A step waits for its exchange or its barriers; what it loads from shared memory, 128 bytes a
 /// cycle, or multiplies, whichever takes longer, comes after that.
 double Placer::counted_step_us(const LoopPlacement& p) const {
-  double us =
-      p.counted->beside_us + double(std::ranges::count(p.barrier_after, true)) * barrier_us(p);
+  double us = p.counted->beside_us + double(p.counted->meetings()) * barrier_us(p);
   for (const CountedProduct& product : p.counted->products) {
     const NestProduct& form = nests_.program(product.nest).products[product.product];
     const double terms = double(product.steps_of_warp) * product.terms_of_step;

@@ -176,7 +176,8 @@ void NestBody::declare_ahead(TextWriter& text, int rows, int columns) {
 
 LoadedRegisters NestBody::registers_of(size_t load, const std::string& name) const {
   const NestOperand& form = program_.operands[size_t(program_.body[load].operand)];
-  return {name, form.dtype, pairs_.contains(load) ? Columns::two : Columns::one, form.by_row};
+  return {name, form.dtype, pairs_.contains(load) ? Columns::two : Columns::one,
+          !for_all_rows_.contains(load)};
 }
 
 void NestBody::load_ahead(TextWriter& text, Columns columns) const {

@@ -72,6 +72,10 @@ class NestBody {
   /// From now on these loads and stores of elements have `column` and the column behind it, at
   /// `at_column` and behind that in registers. Memory is aligned for them, and has both.
   void pair(const std::vector<size_t>& accesses) { pairs_ = {accesses.begin(), accesses.end()}; }
+  /// From now on these loads of elements, which have no rows, are loaded once for all rows.
+  void share_rows(const std::vector<size_t>& loads) {
+    for_all_rows_ = {loads.begin(), loads.end()};
+  }
   /// From now on a store of elements keeps its values in these registers; store_kept() leaves it
   /// out unless it goes to memory too.
   void hold_store(size_t store, std::string name, bool in_memory);
@@ -139,6 +143,7 @@ class NestBody {
   std::map<size_t, std::string> kept_;         ///< by store: registers that keep its value
   std::set<size_t> not_stored_;                ///< stores that memory does without
   std::set<size_t> pairs_;                     ///< accesses of two columns
+  std::set<size_t> for_all_rows_;              ///< loads of share_rows()
   std::string when_;
   bool zeros_elsewhere_ = false;
 };

@@ -255,7 +255,6 @@ class TileText {
     open_rows();
     open_columns();
     text_.open("if (there)");
-    body_.load_columns_ahead(text_);
     body_.load_ahead(text_);
     for (int i = 0; i < 3; ++i) text_.close();
   }
