@@ -219,7 +219,8 @@ std::vector<size_t> find_loads_without_rows(const LoopNests& nests, size_t nest)
   for (size_t in = 0; in < accesses.body(nest).size(); ++in) {
     if (accesses.body(nest)[in].kind != NestOp::load) continue;
     const NestOperand& form = accesses.form_of(nest, in);
-    if (form.kind == OperandKind::load && !form.by_row && accesses.is_written_by_none(nest, in))
+    if (form.kind == OperandKind::load && !form.by_row && !accesses.place_of(nest, in).first &&
+        accesses.is_written_by_none(nest, in))
       loads.push_back(in);
   }
   return loads;

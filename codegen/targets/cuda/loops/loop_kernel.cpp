@@ -145,7 +145,9 @@ class LoopText {
     if (!placement_.has_memory_barrier()) return true;
     const int64_t blocks = is_streamed() ? most_blocks() : placement_.column_groups;
     // One may be before the first step.
-    return loop_.steps < std::numeric_limits<uint32_t>::max() / (int64_t(nests_.size()) * blocks);
+    const int64_t barriers =
+        is_counted() ? placement_.counted->meetings() + 1 : int64_t(nests_.size());
+    return loop_.steps < std::numeric_limits<uint32_t>::max() / (barriers * blocks);
   }
 
   void add_number(const std::string& name, int64_t number) { parameters_.add_number(name, number); }
