@@ -266,6 +266,7 @@ std::string LoopPlacement::describe_counted(const LoopNests& loop) const {
     kept += product.in_registers * product.words_of_step;
     all += product.steps_of_warp * product.words_of_step;
   }
+  if (!counted->rows.exchanges.empty()) left.insert("numbers of rows");
   return fmt::format(
       "; {} in registers ({} of {} words a lane) and shared memory ({} bytes a block); {} handed "
       "on{}{}",
