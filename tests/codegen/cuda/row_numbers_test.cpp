@@ -244,6 +244,20 @@ TEST_F(RowNumbers, SaysWhatBlocksDoNotExchange) {
     if (launch.cluster > 1) notes += launch.note;
   }
   EXPECT_THAT(notes, HasSubstr("reads numbers of rows that blocks do not exchange"));
+  const GraphPtr narrow = parse_graph(
+      R"(graph @g(%x: f32[4,16,64], %h0: f32[16,64], %u: f32[64,64]) {
+           %y, %h.e = scan %x.t in %x carry %h = %h0 with %u {
+             %p = add(matmul(%h, %u), %x.t)
+             %s = sum(cast(%p) {dtype = bf16}) {axes = [1], keep = true}
+             next %h = tanh(add(%p, cast(%s) {dtype = f32}))
+             emit %s
+           }
+           return %y, %h.e
+         })");
+  notes.clear();
+  for (const cuda::Launch& launch : launches_of(narrow, Precision::bf16, gpu_of(4)).step)
+    notes += launch.note;
+  EXPECT_THAT(notes, HasSubstr("stored as bf16, not of f32"));
   setenv("GRAPHC_MOCK_MULTIPROCESSORS", "4", 1);
   for (const CountedPrecision& of : kCountedPrecisions) {
     EXPECT_EQ(expect_agreement(carried, cuda::Placement::cluster, of, 5), 0);
@@ -363,7 +377,7 @@ TEST_F(RowNumbers, CountsTheBarriersOfAGrid) {
       launches_of(graph, Precision::tf32x3, gpu_of(4), cuda::Placement::grid);
   std::string notes;
   for (const cuda::Launch& launch : launches.step) notes += launch.note;
-  EXPECT_THAT(notes, HasSubstr("through memory; 2 barriers a step"));
+  EXPECT_THAT(notes, HasSubstr("numbers of rows handed on through memory; 2 barriers a step"));
   setenv("GRAPHC_MOCK_MULTIPROCESSORS", "4", 1);
   EXPECT_EQ(expect_agreement(graph, cuda::Placement::grid, kCountedPrecisions[3], 5), 1);
 }

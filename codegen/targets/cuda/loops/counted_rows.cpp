@@ -51,7 +51,11 @@ class RowFinding : LoopAccesses {
       if (!is_stored && instruction.kind != NestOp::reduce) continue;
       // Sums of several parts are one.
       if (!is_stored && number_of(i, instruction.operand)) continue;
-      if (!is_of_row(i, in) || !type_of(i, in) || (!is_stored && is_of_rows(i)))
+      if (!type_of(i, in))
+        return fmt::format("%{} makes numbers of rows of {}, stored as {}, not of f32", name_of(i),
+                           graphc::core::name_of(body(i)[size_t(instruction.a)].dtype),
+                           graphc::core::name_of(form_of(i, in).dtype));
+      if (!is_of_row(i, in) || (!is_stored && is_of_rows(i)))
         return fmt::format("%{} makes numbers of rows that blocks do not exchange", name_of(i));
       if (!is_stored)
         (form_of(i, in).kind == OperandKind::reduce_max ? exchange.maxima : exchange.sums)
