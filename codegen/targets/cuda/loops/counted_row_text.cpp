@@ -218,7 +218,7 @@ void CountedRowText::write_inbox(TextWriter& text) const {
 
 void CountedRowText::take(TextWriter& text, const std::string& meeting) const {
   if (loop_.through_memory) text.lines(meeting);
-  text.line("// What all blocks have of each row, in their order.");
+  text.line("// What all blocks have of each row, in a fixed order.");
   open_warps_of_elements(text, loop_, nest_);
   if (!loop_.through_memory) {
     text.line("await_bytes(in_shared + {}u + (unsigned)(iteration % 2) * 8u,",
