@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "tests/cuda/emulator/compiler.h"
 #include "tests/cuda/emulator/operations.h"
 #include "tests/cuda/emulator/ptx.h"
@@ -138,17 +140,23 @@ void Compiler::give(const Statement& one) {
 void Compiler::assembly(const Statement& one) {
   const PtxInstruction& ptx = *one.ptx;
   const size_t results = ptx.results(), all = ptx.operands();
+  std::vector<char> types;
   std::vector<uint32_t> slots;
-  for (const PtxGroup& group : ptx.groups) {
-    for (int i = 0; i < group.count; ++i) slots.push_back(reserve(group.type == 'l'));
-  }
+  for (const PtxGroup& group : ptx.groups)
+    types.insert(types.end(), size_t(group.count), group.type);
+  for (const char type : types) slots.push_back(reserve(type == 'l'));
   std::vector<Place> places;
   for (size_t i = 0; i < results; ++i) places.push_back(place(*one.operands[size_t(one.order[i])]));
   for (size_t i = results; i < all; ++i) value(*one.operands[size_t(one.order[i])], slots[i]);
+  size_t first_read = results;
+  if (results == 0) {
+    const auto wide = std::ranges::find(types, 'l');
+    if (wide != types.end()) first_read = size_t(wide - types.begin());
+  }
   const uint32_t whole_warp = constant(Held::u32, ~0u);
-  const size_t at = slots.empty()
-                        ? emit(ptx.operation, 0, whole_warp)
-                        : emit(ptx.operation, slots[0], whole_warp, slots[results], slots.back());
+  const size_t at = slots.empty() ? emit(ptx.operation, 0, whole_warp)
+                                  : emit(ptx.operation, slots[0], whole_warp, slots[first_read],
+                                         slots.back());
   program_->code[at].control = ptx.control;
   for (size_t i = 0; i < results; ++i)
     store(places[i], one.operands[size_t(one.order[i])]->type, slots[i]);

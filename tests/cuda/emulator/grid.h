@@ -44,6 +44,20 @@ struct Poll {
   uint32_t pc = 0;
 };
 
+/// A copy from memory to the block's shared memory that is on its way.
+struct Copy {
+  uint64_t to = 0, from = 0;  ///< offset in the shared memory; address
+  uint32_t read = 0, size = 0;  ///< bytes that are read; bytes, those behind them zeros
+  std::array<std::byte, 16> bytes{};
+  uint64_t group = 0;
+  uint32_t pc = 0;
+};
+/// Those of a lane, and how many groups of them it has ended.
+struct LaneCopies {
+  std::vector<Copy> on_the_way;
+  uint64_t groups = 0;
+};
+
 struct Block;
 struct Cluster;
 
@@ -68,6 +82,7 @@ struct Warp {
   std::array<std::array<uint32_t, lanes_of_warp>, lanes_of_warp> known;
   uint32_t known_at = 0;
   std::unique_ptr<Fences> fences;
+  std::unique_ptr<std::array<LaneCopies, lanes_of_warp>> copies;
   std::array<Poll, lanes_of_warp> polls{};
   std::array<uint64_t, lanes_of_warp> polled{};  ///< addresses, of Control::poll_mbarrier
   Allocation local;
@@ -119,6 +134,9 @@ struct Block {
   std::map<uint64_t, Mbarrier> mbarriers;             ///< by their offset in `shared`
   /// By thread: its accesses up to that clock are ordered before asynchronous copies.
   std::unordered_map<uint32_t, uint32_t> fenced;
+
+  /// copies.cpp: the copy on its way to a byte of `shared`; null: there is none.
+  const Copy* copy_to(uint64_t offset) const;
 };
 
 /// Writes into the shared memory of a block of the cluster that are on their way: those of lanes
@@ -236,6 +254,10 @@ struct Grid {
   /// Throws if a block whose threads are done has asynchronous writes to come, or has received too
   /// few or too many.
   void check_mbarriers(const Block& block, const Warp& warp, uint32_t lane, uint32_t pc) const;
+
+  // copies.cpp
+  /// Throws if lanes that are done have copies on their way.
+  void check_copies(const Warp& warp, uint32_t lanes, uint32_t pc) const;
 
   std::string thread_name(uint32_t thread) const;  ///< "block (0,0,0) thread (3,0,0)"
   std::string block_name(uint32_t block) const;

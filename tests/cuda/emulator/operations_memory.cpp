@@ -173,8 +173,13 @@ void refuse_unwritten(Warp& warp, const Instruction& instruction, uint32_t lane,
                       uint32_t bytes) {
   const Allocation& where = *found.where;
   const bool local = where.kind == MemoryKind::local;
+  const Copy* copy = where.block == nullptr ? nullptr : where.block->copy_to(found.offset);
+  const std::string what =
+      copy == nullptr ? "never written"
+                      : fmt::format("that the asynchronous copy of line {} is yet to write",
+                                    warp.grid->program.lines[copy->pc]);
   lane_error(warp, instruction, lane,
-             fmt::format("read of {} bytes never written: at byte {} of '{}'", bytes,
+             fmt::format("read of {} bytes {}: at byte {} of '{}'", bytes, what,
                          local ? found.offset % where.lane_bytes : found.offset, where.name));
 }
 

@@ -73,6 +73,7 @@ class PtxText {
 };
 
 void group_of(PtxText& text, const PtxGroup& group, std::vector<int>& order) {
+  if (!group.literal.empty()) text.want_word(group.literal);
   if (group.in_braces) text.want('{');
   if (group.in_brackets) text.want('[');
   for (int i = 0; i < group.count; ++i) {
@@ -150,7 +151,7 @@ StatementPtr Parser::assembly() {
   const bool in_block = text.begins_block();
   if (in_block) text.want_word(fmt::format("{{ .reg .pred {}; ", predicate));
   const std::string_view name = text.name();
-  result->ptx = ptx_named(name);
+  result->ptx = ptx_named(name, written);
   if (result->ptx == nullptr)
     fail(at, fmt::format("found the instruction '{}', wanted one of {}", name, ptx_names()));
   if (!is_volatile && !result->ptx->is_function)

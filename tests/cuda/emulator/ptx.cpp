@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 
@@ -158,6 +160,7 @@ void approximate_reciprocal(Warp& warp, const Instruction& i, uint32_t lanes) {
 void no_operation(Warp&, const Instruction&, uint32_t) {}
 
 constexpr PtxGroup of_product[] = {{'f', 4, true}, {'r', 4, true}, {'r', 2, true}, {'f', 4, true}};
+constexpr PtxGroup of_matrices[] = {{'r', 4, true}, {'r', 1, false, true}};
 constexpr PtxGroup of_conversion[] = {{'r'}, {'f'}};
 constexpr PtxGroup of_move[] = {{'r'}, {'r'}};
 constexpr PtxGroup of_reciprocal[] = {{'f'}, {'f'}};
@@ -185,6 +188,10 @@ constexpr PtxInstruction table[] = {
     {"mov.u32", of_move, move_word},
     {"rcp.approx.ftz.f32", of_reciprocal, approximate_reciprocal, Control::plain, false,
      PtxInstruction::Result::first, true},
+    {"ldmatrix.sync.aligned.m8n8.x4.shared.b16", of_matrices, load_matrices, Control::collective,
+     true},
+    {"ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16", of_matrices, load_matrices_transposed,
+     Control::collective, true},
     {"mapa.u64", of_mapping, map_shared_rank},
     {"ld.global.v2.f32", of_global_pair_load, load_pair, Control::plain, true},
     {"ld.global.u32", of_global_word_load, load_word, Control::plain, true},
@@ -201,6 +208,10 @@ constexpr PtxInstruction table[] = {
     {"barrier.cluster.arrive.release", {}, no_operation, Control::cluster_arrive, true},
     {"barrier.cluster.wait.acquire", {}, no_operation, Control::cluster_wait, true},
 };
+
+std::array<std::span<const PtxInstruction>, 3> all_instructions() {
+  return {table, asynchronous_instructions(), copy_instructions()};
+}
 
 }  // namespace
 
@@ -227,18 +238,26 @@ size_t PtxInstruction::operands() const {
   return sum;
 }
 
-const PtxInstruction* ptx_named(std::string_view name) {
-  for (const auto& part : {std::span<const PtxInstruction>(table), asynchronous_instructions()}) {
-    for (const PtxInstruction& one : part)
-      if (one.name == name) return &one;
+const PtxInstruction* ptx_named(std::string_view name, std::string_view text) {
+  const auto has = [&](std::string_view literal) {
+    return literal.empty() || text.find(fmt::format(" {},", literal)) != std::string_view::npos ||
+           text.find(fmt::format(" {};", literal)) != std::string_view::npos;
+  };
+  for (const auto& part : all_instructions()) {
+    for (const PtxInstruction& one : part) {
+      if (one.name == name && std::ranges::all_of(one.groups, has, &PtxGroup::literal)) return &one;
+    }
   }
   return nullptr;
 }
 
 std::string ptx_names() {
   std::string names;
-  for (const auto& part : {std::span<const PtxInstruction>(table), asynchronous_instructions()}) {
+  std::string_view last;
+  for (const auto& part : all_instructions()) {
     for (const PtxInstruction& one : part) {
+      if (one.name == last) continue;
+      last = one.name;
       if (!names.empty()) names += ", ";
       names += one.name;
     }

@@ -15,13 +15,15 @@ struct PtxGroup {
   int count = 1;
   bool in_braces = false;
   bool in_brackets = false;  ///< an address
+  std::string_view literal;  ///< a number that the text has here, in place of registers
 };
 
 struct PtxInstruction {
   std::string_view name;
   std::span<const PtxGroup> groups;  ///< none: it has no operands
   /// a: all lanes of a warp; b: the first of what it reads, the others of its width in the
-  /// registers behind it; c: the last.
+  /// registers behind it, or of an instruction that writes no register the first of 64 bits; c: the
+  /// last.
   Operation operation = nullptr;
   Control control = Control::plain;
   /// Orders what the thread does in memory: the text has to say so to the compiler.
@@ -41,13 +43,15 @@ struct PtxInstruction {
   size_t operands() const;  ///< results included
 };
 
-/// Null: there is none of that name.
-const PtxInstruction* ptx_named(std::string_view name);
+/// Null: there is none of that name, with these literals in its text.
+const PtxInstruction* ptx_named(std::string_view name, std::string_view text);
 /// All names, in words.
 std::string ptx_names();
 
 /// asynchronous.cpp: mbarriers, and what is counted by them.
 std::span<const PtxInstruction> asynchronous_instructions();
+/// copies.cpp: copies that the copying thread waits for.
+std::span<const PtxInstruction> copy_instructions();
 
 /// ptx.cpp: where in the shared memory of the cluster's block c lies what lies at b in the own
 /// block's.
@@ -61,5 +65,10 @@ void map_shared_rank(Warp& warp, const Instruction& instruction, uint32_t lanes)
 void multiply_tf32(Warp& warp, const Instruction& instruction, uint32_t lanes);
 void multiply_bf16(Warp& warp, const Instruction& instruction, uint32_t lanes);
 void multiply_f16(Warp& warp, const Instruction& instruction, uint32_t lanes);
+
+/// ptx_matrix.cpp: four matrices of 8 x 8 numbers of 16 bits, of whose rows each lane has the
+/// address of one. A lane gets two neighbours of a row of each, or of a column.
+void load_matrices(Warp& warp, const Instruction& instruction, uint32_t lanes);
+void load_matrices_transposed(Warp& warp, const Instruction& instruction, uint32_t lanes);
 
 }  // namespace graphc::core::cuda_emulator

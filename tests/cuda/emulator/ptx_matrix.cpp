@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
 #include <limits>
 
+#include "tests/cuda/emulator/access.h"
 #include "tests/cuda/emulator/lanes.h"
 #include "tests/cuda/emulator/ptx.h"
 
@@ -94,7 +97,49 @@ void multiply(Warp& warp, const Instruction& i) {
   }
 }
 
+/// The words of four matrices: eight rows of 16 bytes, whose addresses eight lanes have.
+using MatrixWords = std::array<std::array<std::array<uint32_t, 4>, 8>, 4>;
+
+MatrixWords matrix_words(Warp& warp, const Instruction& i) {
+  const uint32_t* address = warp.slot<uint32_t>(i.b);
+  MatrixWords words{};
+  for (uint32_t lane = 0; lane < lanes_of_warp; ++lane) {
+    if (address[lane] % 16 != 0 || uint64_t{address[lane]} + 16 > warp.block->shared.size)
+      lane_error(warp, i, lane,
+                 fmt::format("a row of a matrix at byte {:#x} of shared memory, wanted a multiple "
+                             "of 16 below {}",
+                             address[lane], warp.block->shared.size));
+    for (uint32_t word = 0; word < 4; ++word)
+      words[lane / 8][lane % 8][word] =
+          read_value<uint32_t>(warp, i, lane, warp.block->shared.begin + address[lane] + 4 * word);
+  }
+  return words;
+}
+
 }  // namespace
+
+void load_matrices(Warp& warp, const Instruction& i, uint32_t) {
+  const MatrixWords words = matrix_words(warp, i);
+  for (uint32_t matrix = 0; matrix < 4; ++matrix) {
+    uint32_t* result = warp.slot<uint32_t>(i.result + matrix * register_bytes);
+    for (uint32_t lane = 0; lane < lanes_of_warp; ++lane)
+      result[lane] = words[matrix][lane / 4][lane % 4];
+  }
+}
+
+void load_matrices_transposed(Warp& warp, const Instruction& i, uint32_t) {
+  const MatrixWords words = matrix_words(warp, i);
+  for (uint32_t matrix = 0; matrix < 4; ++matrix) {
+    uint32_t* result = warp.slot<uint32_t>(i.result + matrix * register_bytes);
+    const auto number = [&](uint32_t row, uint32_t column) {
+      return words[matrix][row][column / 2] >> (column % 2 * 16) & 0xffffu;
+    };
+    for (uint32_t lane = 0; lane < lanes_of_warp; ++lane) {
+      const uint32_t row = lane % 4 * 2, column = lane / 4;
+      result[lane] = number(row + 1, column) << 16 | number(row, column);
+    }
+  }
+}
 
 void multiply_tf32(Warp& warp, const Instruction& i, uint32_t) {
   multiply<8, 1, tf32_value>(warp, i);

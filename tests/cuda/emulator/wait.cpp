@@ -108,6 +108,7 @@ void Schedule::leave(Warp& warp, uint32_t lanes, uint32_t pc) {
                              "there",
                              named, named & (warp.left | lanes)));
   }
+  grid_.check_copies(warp, lanes, pc);
   idle_ = 0;
   warp.left |= lanes;
   warp.running &= ~lanes;
