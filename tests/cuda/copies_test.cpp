@@ -100,11 +100,13 @@ TEST(EmulatorCopies, WhatIsMissingIsFound) {
       {"steps; ++step) {\n    asm", "steps - 1; ++step) {\n    asm", "is on its way"},
       {"    for (int i", "    values[(79 - t) * 4] = -1.0f;\n    for (int i",
        "what an asynchronous copy reads was overwritten"},
-      {"    end_copies();\n    for", "    values[((step + 2) % 4 * 40 + t) * 4] = -1.0f;\n"
-                                    "    end_copies();\n    for",
+      {"    end_copies();\n    for",
+       "    values[((step + 2) % 4 * 40 + t) * 4] = -1.0f;\n"
+       "    end_copies();\n    for",
        "what an asynchronous copy reads was overwritten"},
-      {"    end_copies();\n    for", "    pieces[(step + 2) % 3][t][3] = 1.0f;\n"
-                                    "    end_copies();\n    for",
+      {"    end_copies();\n    for",
+       "    pieces[(step + 2) % 3][t][3] = 1.0f;\n"
+       "    end_copies();\n    for",
        "was written before the asynchronous copy there was waited for"},
       {"* 4], 16u);\n    end_copies();\n  }", "* 4 + 1], 16u);\n    end_copies();\n  }",
        "wanted multiples of 16"},
@@ -144,7 +146,8 @@ TEST(EmulatorCopies, WhatIsNotReadIsZero) {
 
 TEST(EmulatorCopies, MatricesComeByRowsOrColumns) {
   for (const bool transposed : {false, true}) {
-    const Module module(copying_functions + kernel_text("unsigned* found", fmt::format(R"(
+    const Module module(copying_functions +
+                        kernel_text("unsigned* found", fmt::format(R"(
   __shared__ unsigned numbers[128];
   const int t = threadIdx.x;
   for (int i = 0; i < 4; ++i) numbers[4 * t + i] = (unsigned)(8 * t + 2 * i) | (unsigned)(8 * t + 2 * i + 1) << 16;
@@ -154,7 +157,8 @@ TEST(EmulatorCopies, MatricesComeByRowsOrColumns) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4{}.shared.b16 {{%0, %1, %2, %3}}, [%4];"
                : "=r"(of[0]), "=r"(of[1]), "=r"(of[2]), "=r"(of[3]) : "r"(row) : "memory");
   for (int i = 0; i < 4; ++i) found[i * 32 + t] = of[i];
-)", transposed ? ".trans" : "")));
+)",
+                                                                   transposed ? ".trans" : "")));
     DeviceMemory memory;
     Array<uint32_t> found(memory, "found", 128);
     run_kernel(module, launch_of(1, 32), memory, found.data());
@@ -164,7 +168,8 @@ TEST(EmulatorCopies, MatricesComeByRowsOrColumns) {
         // Element [row, column] of a matrix is row * 8 + column, and 64 more in each next one.
         const uint32_t group = lane / 4, first = lane % 4 * 2;
         const auto at = [&](uint32_t which) {
-          return 64 * matrix + (transposed ? (first + which) * 8 + group : group * 8 + first + which);
+          return 64 * matrix +
+                 (transposed ? (first + which) * 8 + group : group * 8 + first + which);
         };
         EXPECT_EQ(all[matrix * 32 + lane], at(0) | at(1) << 16) << transposed << matrix << lane;
       }

@@ -154,9 +154,9 @@ void Compiler::assembly(const Statement& one) {
     if (wide != types.end()) first_read = size_t(wide - types.begin());
   }
   const uint32_t whole_warp = constant(Held::u32, ~0u);
-  const size_t at = slots.empty() ? emit(ptx.operation, 0, whole_warp)
-                                  : emit(ptx.operation, slots[0], whole_warp, slots[first_read],
-                                         slots.back());
+  const size_t at =
+      slots.empty() ? emit(ptx.operation, 0, whole_warp)
+                    : emit(ptx.operation, slots[0], whole_warp, slots[first_read], slots.back());
   program_->code[at].control = ptx.control;
   for (size_t i = 0; i < results; ++i)
     store(places[i], one.operands[size_t(one.order[i])]->type, slots[i]);

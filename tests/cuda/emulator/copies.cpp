@@ -47,7 +47,7 @@ void begin_copy(Warp& warp, const Instruction& i, uint32_t lanes) {
   const uint64_t* from = warp.slot<uint64_t>(i.b);
   const uint32_t* read = warp.slot<uint32_t>(i.c);
   each_lane_in_order(lanes, [&](uint32_t lane) {
-    Copy copy{to[lane], from[lane], read[lane], bytes, {}, copies_of(warp, lane).groups,
+    Copy copy{to[lane],         from[lane], read[lane], bytes, {}, copies_of(warp, lane).groups,
               place_of(warp, i)};
     if (uint64_t{copy.to} + bytes > warp.block->shared.size)
       lane_error(warp, i, lane,
@@ -59,8 +59,7 @@ void begin_copy(Warp& warp, const Instruction& i, uint32_t lanes) {
                              "multiples of {}",
                              bytes, copy.from, copy.to, bytes));
     if (copy.read > bytes)
-      lane_error(warp, i, lane,
-                 fmt::format("a copy of {} bytes that reads {}", bytes, copy.read));
+      lane_error(warp, i, lane, fmt::format("a copy of {} bytes that reads {}", bytes, copy.read));
     if (copy.read % 4 == 0)
       read_source<uint32_t>(warp, i, lane, copy);
     else if (copy.read % 2 == 0)

@@ -46,7 +46,7 @@ struct Poll {
 
 /// A copy from memory to the block's shared memory that is on its way.
 struct Copy {
-  uint64_t to = 0, from = 0;  ///< offset in the shared memory; address
+  uint64_t to = 0, from = 0;    ///< offset in the shared memory; address
   uint32_t read = 0, size = 0;  ///< bytes that are read; bytes, those behind them zeros
   std::array<std::byte, 16> bytes{};
   uint64_t group = 0;

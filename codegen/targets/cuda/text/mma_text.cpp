@@ -21,7 +21,6 @@
 namespace graphc::core::cuda {
 namespace {
 
-constexpr int kMmaWarps = 8;
 /// The distance between words of the right operand of `extent` elements: 8 banks modulo 32, or 24.
 /// The 32 lanes of a warp read eight neighbours of each of four words; with these distances there
 /// are no bank conflicts. Extents are multiples of 8.
@@ -39,23 +38,12 @@ class MmaText : public ProductText {
         warps_(warp_columns * warp_rows) {}
 
   void declare(TextWriter& text) const override {
-    text.line(
-        "// A warp has the sums of {} x {} elements; which of them a lane has, the instruction",
-        rows_ * 8, columns_ * 4);
-    text.line("// of the tensor cores says: rows of its group, two columns side by side.");
-    text.line("const int lane = thread % 32, warp = thread / 32;");
-    text.line("const int group = lane / 4, in_group = lane % 4;");
-    const std::string_view of_tile = pieces_at_a_time() == 1 ? "warp" : "warp_of_piece";
-    if (pieces_at_a_time() > 1)
-      text.line("const int warp_of_piece = warp % {0}, in_turn = warp / {0};", warps_);
-    text.line("const int warp_row = {0} / {1} * {2}, warp_column = {0} % {1} * {3};", of_tile,
-              warp_columns_, rows_ * 8, columns_ * 4);
+    MmaLayout{rows_, columns_, warp_columns_}.declare(
+        text, pieces_at_a_time() == 1 ? kMmaWarps : warps_);
   }
-  std::string row() const override { return "warp_row + at_row * 8 + group"; }
-  std::string column() const override {
-    return "warp_column + at_column / 2 * 8 + in_group * 2 + at_column % 2";
-  }
-  std::string first_column() const override { return "warp_column + in_group * 2"; }
+  std::string row() const override { return MmaLayout::row(); }
+  std::string column() const override { return MmaLayout::column(); }
+  std::string first_column() const override { return MmaLayout::first_column(); }
   std::string has_sums() const override {
     return warps_ == kMmaWarps ? std::string() : fmt::format("warp < {}", warps_);
   }
@@ -217,18 +205,8 @@ class MmaText : public ProductText {
 
   static void write_instruction(TextWriter& text, const MmaForm& form, std::string_view left,
                                 std::string_view right) {
-    text.line("asm volatile(");
-    text.line("    \"mma.sync.aligned.{} \"", form.name);
-    text.line("    \"{{%0, %1, %2, %3}}, {{%4, %5, %6, %7}}, {{%8, %9}}, {{%0, %1, %2, %3}};\"");
-    const auto sum = [](int i) {
-      return fmt::format("\"+f\"(sums[at_part][at_row{}][at_column{}])", i / 2 == 0 ? "" : " + 1",
-                         i % 2 == 0 ? "" : " + 1");
-    };
-    text.line("    : {}, {},", sum(0), sum(1));
-    text.line("      {}, {}", sum(2), sum(3));
-    text.line("    : \"r\"({0}[at_row / 2][0]), \"r\"({0}[at_row / 2][1]),", left);
-    text.line("      \"r\"({0}[at_row / 2][2]), \"r\"({0}[at_row / 2][3]),", left);
-    text.line("      \"r\"({0}[0]), \"r\"({0}[1]));", right);
+    write_mma(text, form, left, {fmt::format("{}[0]", right), fmt::format("{}[1]", right)},
+              "at_part", "at_column");
   }
 
   const int warp_columns_, warps_;
@@ -244,17 +222,6 @@ std::unique_ptr<const ProductText> mma_text_of(const NestProgram& program, const
 }
 
 }  // namespace
-
-MmaForm mma_form(Factors factors) {
-  switch (factors) {
-    case Factors::bf16:
-      return {"m16n8k16.row.col.f32.bf16.bf16.f32", 16, "bf16_pair"};
-    case Factors::f16:
-      return {"m16n8k16.row.col.f32.f16.f16.f32", 16, "f16_pair"};
-    default:
-      return {"m16n8k8.row.col.f32.tf32.tf32.f32", 8, "tf32_bits"};
-  }
-}
 
 std::unique_ptr<const ProductText> mma_text(const NestProgram& program, const ProductTile& tile) {
   const int rows = tile.block_rows() / kMmaRows, columns = tile.block_columns() / kMmaColumns;

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "codegen/nest/program.h"
+#include "codegen/targets/cuda/text/mma_layout.h"
 #include "codegen/targets/cuda/text/text.h"
 
 namespace graphc::core::cuda {
@@ -57,11 +58,11 @@ struct LeftLayout {
   std::string tile;  ///< from one tile of rows to the next
 };
 
-/// Writes the text of one way to multiply. A thread has `rows` x `columns` sums of every part, in
-/// registers: `sums[at_part][at_row][at_column]`.
-class ProductText {
+/// Which sums of a tile a thread has in registers: `rows` x `columns` of every part,
+/// `sums[at_part][at_row][at_column]`.
+class TileSums {
  public:
-  virtual ~ProductText() = default;
+  virtual ~TileSums() = default;
 
   int rows() const { return rows_; }
   int columns() const { return columns_; }
@@ -76,6 +77,28 @@ class ProductText {
   /// The condition under which a thread has sums; empty: all have.
   virtual std::string has_sums() const = 0;
 
+  /// Writes `write` for each of a thread's sums, unrolled so that the sums are kept in registers.
+  template <typename Write>
+  void each_sum(TextWriter& text, int parts, const Write& write) const {
+    const std::pair<const char*, int> axes[] = {
+        {"at_part", parts}, {"at_row", rows_}, {"at_column", columns_}};
+    for (const auto& [name, extent] : axes) {
+      text.line("#pragma unroll");
+      text.open("for (int {0} = 0; {0} < {1}; ++{0})", name, extent);
+    }
+    write();
+    for (int i = 0; i < 3; ++i) text.close();
+  }
+
+ protected:
+  TileSums(int rows, int columns) : rows_(rows), columns_(columns) {}
+
+  const int rows_, columns_;
+};
+
+/// Writes the text of one way to multiply.
+class ProductText : public TileSums {
+ public:
   /// The index of the part `at_part`, if the first of the current ones is `part`.
   static std::string part_text(int part) {
     return part == 0 ? "at_part" : fmt::format("(at_part + {})", part);
@@ -152,51 +175,23 @@ class ProductText {
   /// How often each of them loads from shared memory for a term of a product.
   virtual double loads_of_term(int product) const = 0;
 
-  /// Writes `write` for each of a thread's sums, unrolled so that the sums are kept in registers.
-  template <typename Write>
-  void each_sum(TextWriter& text, int parts, const Write& write) const {
-    const std::pair<const char*, int> axes[] = {
-        {"at_part", parts}, {"at_row", rows_}, {"at_column", columns_}};
-    for (const auto& [name, extent] : axes) {
-      text.line("#pragma unroll");
-      text.open("for (int {0} = 0; {0} < {1}; ++{0})", name, extent);
-    }
-    write();
-    for (int i = 0; i < 3; ++i) text.close();
-  }
-
  protected:
   ProductText(const NestProgram& program, const ProductTile& tile, int rows, int columns,
               int pieces_at_a_time = 1)
-      : program_(program),
+      : TileSums(rows, columns),
+        program_(program),
         tile_(tile),
-        rows_(rows),
-        columns_(columns),
         pieces_at_a_time_(pieces_at_a_time) {}
 
   const NestProgram& program_;
   const ProductTile tile_;
-  const int rows_, columns_, pieces_at_a_time_;
+  const int pieces_at_a_time_;
 };
 
 /// Whether the products use tensor cores. Otherwise they use fused multiply-adds, which round no
 /// factor: where a product of the nest has its factors as stored, or the nest has more than eight
 /// parts, whose sums would not fit in registers.
 bool on_tensor_cores(const NestProgram& program);
-
-/// An instruction of the tensor cores, mma.sync, and how its factors are made from f32.
-struct MmaForm {
-  std::string_view name;     ///< specific part of the instruction's name
-  int terms = 8;             ///< per instruction
-  std::string_view rounded;  ///< the function that rounds factors into a register
-};
-MmaForm mma_form(Factors factors);
-
-/// The smallest tile that tensor cores multiply.
-inline constexpr int kMmaRows = 16, kMmaColumns = 8;
-/// Sums of a thread when the tile has that size, four of each part: more would spill where two
-/// blocks share a multiprocessor.
-inline constexpr int kMostMmaSums = 64;
 
 /// The implementation for the nests of a program with this tile, whose text names threads as `grid`
 /// does: mma_text() on tensor cores, else fma_text().

@@ -6,6 +6,7 @@
 #include "codegen/targets/cuda/text/kernel_text.h"
 #include "codegen/targets/cuda/text/nest_body.h"
 #include "codegen/targets/cuda/text/operand_text.h"
+#include "codegen/targets/cuda/text/tile_body.h"
 
 namespace graphc::core::cuda {
 namespace {
@@ -38,9 +39,10 @@ class TileText {
     product_->declare(text_);
     internal::open_outer(text_, form_.outer, grid_);
     open_blocks();
-    read_ahead();
+    internal::TileBody elements(body_, *product_, loops_);
+    elements.read_ahead(text_, most_ahead_of_body());
     for (size_t p = 0; p < program_.products.size(); ++p) sum_product(int(p));
-    finish();
+    elements.finish(text_);
     text_.close();
     text_.close();
     if (form_.outer > 0) text_.close();
@@ -243,69 +245,6 @@ class TileText {
   /// Registers of a thread for the operands of its elements' bodies; fewer where other blocks
   /// multiply meanwhile.
   int most_ahead_of_body() const { return form_.owned ? 32 : 8; }
-
-  /// Starts to read the operands of the body of the block's elements, so that they arrive with the
-  /// sums.
-  void read_ahead() {
-    const size_t of_element = body_.element_loads();
-    if (of_element == 0 ||
-        int(of_element) * product_->rows() * product_->columns() > most_ahead_of_body())
-      return;
-    body_.declare_ahead(text_, product_->rows(), product_->columns());
-    open_rows();
-    open_columns();
-    text_.open("if (there)");
-    body_.load_ahead(text_);
-    for (int i = 0; i < 3; ++i) text_.close();
-  }
-
-  void open_rows() {
-    text_.line("#pragma unroll");
-    text_.open("for (int at_row = 0; at_row < {}; ++at_row)", product_->rows());
-    text_.line("const long long row = first_row + renewed({});", product_->row());
-    const std::string has_sums = product_->has_sums();
-    text_.line("const bool row_there = {}row < {};", has_sums.empty() ? "" : has_sums + " && ",
-               loops_.row_end());
-  }
-  void open_column() {
-    text_.line("#pragma unroll");
-    text_.open("for (int at_column = 0; at_column < {}; ++at_column)", product_->columns());
-  }
-  void define_column() {
-    text_.line("const long long column = first_column + {};", product_->column());
-  }
-  void define_there() {
-    text_.line("const bool there = row_there && column < {};", loops_.column_end());
-  }
-  void open_columns() {
-    open_column();
-    define_column();
-    define_there();
-  }
-
-  /// Computes the elements of a row beside each other: a branch for each would let a thread compute
-  /// one after the other.
-  void finish() {
-    text_.line("// The body, on finished sums.");
-    open_rows();
-    const std::string when = fmt::format("row_there && first_column + {} < {}",
-                                         product_->first_column(), loops_.column_end());
-    body_.write(text_, Level::once, when);
-    body_.write(text_, Level::row, when);
-    body_.declare_kept(text_, product_->rows(), product_->columns());
-    TextWriter body(1);
-    body_.write(body, Level::element, "there");
-    open_column();
-    const bool asks = has_word(body.text(), "there");
-    if (asks || has_word(body.text(), "column")) define_column();
-    if (asks) define_there();
-    text_.lines(body.text());
-    text_.close();
-    open_columns();
-    text_.open("if (there)");
-    body_.store_kept(text_, Columns::one);
-    for (int i = 0; i < 3; ++i) text_.close();
-  }
 
   const NestProgram& program_;
   const NestForm form_;

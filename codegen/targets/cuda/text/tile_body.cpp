@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/targets/cuda/text/tile_body.h"
+
+#include <string>
+
+namespace graphc::core::cuda::internal {
+
+void TileBody::read_ahead(TextWriter& text, int most) {
+  const size_t of_element = body_.element_loads();
+  if (of_element == 0 || int(of_element) * sums_.rows() * sums_.columns() > most) return;
+  body_.declare_ahead(text, sums_.rows(), sums_.columns());
+  open_rows(text);
+  open_columns(text);
+  text.open("if (there)");
+  body_.load_ahead(text);
+  for (int i = 0; i < 3; ++i) text.close();
+}
+
+void TileBody::open_rows(TextWriter& text) const {
+  text.line("#pragma unroll");
+  text.open("for (int at_row = 0; at_row < {}; ++at_row)", sums_.rows());
+  text.line("const long long row = first_row + renewed({});", sums_.row());
+  const std::string has_sums = sums_.has_sums();
+  text.line("const bool row_there = {}row < {};", has_sums.empty() ? "" : has_sums + " && ",
+            loops_.row_end());
+}
+
+void TileBody::open_column(TextWriter& text, int step) const {
+  text.line("#pragma unroll");
+  text.open("for (int at_column = 0; at_column < {}; {})", sums_.columns(),
+            step == 1 ? "++at_column" : fmt::format("at_column += {}", step));
+}
+
+void TileBody::define_column(TextWriter& text) const {
+  text.line("const long long column = first_column + {};", sums_.column());
+}
+
+void TileBody::define_there(TextWriter& text) const {
+  text.line("const bool there = row_there && column < {};", loops_.column_end());
+}
+
+void TileBody::open_columns(TextWriter& text, int step) const {
+  open_column(text, step);
+  define_column(text);
+  define_there(text);
+}
+
+/// Computes the elements of a row beside each other: a branch for each would let a thread compute
+/// one after the other.
+void TileBody::finish(TextWriter& text) {
+  text.line("// The body, on finished sums.");
+  open_rows(text);
+  const std::string when = fmt::format("row_there && first_column + {} < {}", sums_.first_column(),
+                                       loops_.column_end());
+  body_.write(text, Level::once, when);
+  body_.write(text, Level::row, when);
+  body_.declare_kept(text, sums_.rows(), sums_.columns());
+  TextWriter body(1);
+  body_.write(body, Level::element, "there");
+  open_column(text);
+  const bool asks = has_word(body.text(), "there");
+  if (asks || has_word(body.text(), "column")) define_column(text);
+  if (asks) define_there(text);
+  text.lines(body.text());
+  text.close();
+  for (const Columns columns : {Columns::two, Columns::one}) store(text, columns);
+  text.close();
+}
+
+void TileBody::store(TextWriter& text, Columns columns) const {
+  TextWriter stores(1);
+  body_.store_kept(stores, columns);
+  if (stores.text().empty() && columns == Columns::two) return;
+  open_columns(text, columns == Columns::two ? 2 : 1);
+  text.open("if (there)");
+  text.lines(stores.text());
+  for (int i = 0; i < 2; ++i) text.close();
+}
+
+}  // namespace graphc::core::cuda::internal
