@@ -7,6 +7,7 @@
 #include <cmath>
 #include <random>
 #include <regex>
+#include <span>
 
 #include "codegen/compile.h"
 #include "codegen/lower/lower.h"
@@ -18,23 +19,44 @@
 namespace graphc::core::testing {
 namespace {
 
-constexpr int kLeftRows = 61, kProductTerms = 91, kRightColumns = 50;
+constexpr int kLeftRows = 61, kProductTerms = 299, kRightColumns = 50;
 
 /// A product of one kernel, with what it is launched with.
 struct ProductLaunch {
   Plan plan;
   cuda::Launches launches;
+  std::string text;
+  cuda::Grid grid;
+  std::vector<cuda::LaunchValue> arguments;
 };
 
-ProductLaunch product_launch(Precision precision) {
+/// `staged`: its operands come to shared memory through registers, as in a loop.
+ProductLaunch product_launch(Precision precision, bool staged) {
   CompileReport report;
   const GraphPtr graph = parse_graph(
       fmt::format("graph @p(%a: f32[{0},{1}], %b: f32[{1},{2}]) {{\n  return matmul(%a, "
                   "%b)\n}}",
                   kLeftRows, kProductTerms, kRightColumns));
-  ProductLaunch made{make_plan(*form_kernels_for(graph, {}, report), cuda::gpu_machine(precision)),
-                     {}};
+  ProductLaunch made;
+  made.plan = make_plan(*form_kernels_for(graph, {}, report), cuda::gpu_machine(precision));
   made.launches = cuda::make_launches(made.plan);
+  made.text = made.launches.kernels.at(0).text;
+  made.grid = made.launches.step.at(0).grid;
+  made.arguments = made.launches.step.at(0).arguments;
+  if (staged) {
+    const auto& call = std::get<NestCall>(made.plan.records.at(0).call);
+    made.text = cuda::nest_kernel(made.plan, call, cuda::form_of(call), "staged").text;
+    made.grid = cuda::nest_grid(made.plan.programs[size_t(call.program)], call);
+    made.arguments.clear();
+    for (const cuda::Parameter& parameter : cuda::parameters_of(made.plan, call)) {
+      cuda::LaunchValue& value = made.arguments.emplace_back();
+      if (const Address* address = cuda::address_for(parameter, made.plan, call))
+        value = {cuda::KernelArgument::Kind::address, 0, resolve(*address, {})};
+      else
+        value = {
+            cuda::KernelArgument::Kind::number, cuda::number_for(parameter, made.plan, call), {}};
+    }
+  }
   return made;
 }
 
@@ -57,7 +79,7 @@ double error_of_text(const ProductLaunch& of, const std::string& text) {
   const cuda::Launch& launch = of.launches.step.at(0);
   std::vector<int64_t> numbers;
   std::vector<const void*> parameters;
-  for (const auto& argument : launch.arguments) {
+  for (const auto& argument : of.arguments) {
     numbers.push_back(argument.number);
     if (argument.kind != cuda::KernelArgument::Kind::address) continue;
     const Buffer& buffer = of.plan.buffers[size_t(argument.place.buffer)];
@@ -68,8 +90,9 @@ double error_of_text(const ProductLaunch& of, const std::string& text) {
   }
   for (const int64_t& number : numbers) parameters.push_back(&number);
   cuda_emulator::Launch grid;
-  std::ranges::copy(launch.grid.blocks, std::begin(grid.grid));
-  std::ranges::copy(launch.grid.threads, std::begin(grid.block));
+  std::ranges::copy(of.grid.blocks, std::begin(grid.grid));
+  std::ranges::copy(of.grid.threads, std::begin(grid.block));
+  grid.dynamic_shared = launch.shared_bytes;
   grid.parameters = parameters.data();
   try {
     const cuda_emulator::Module module(text);
@@ -158,18 +181,62 @@ const Exchange kExchanges[] = {
     {R"("r"\(right_low\[0\]\), "r"\(right_low\[1\]\))", R"("r"(right_low[1]), "r"(right_low[0]))"},
 };
 
-TEST(CudaFragments, WhateverIsExchangedIsSeen) {
-  std::vector<int> seen(std::size(kExchanges), 0);
+/// Of a product whose operands are copied ahead.
+const Exchange kExchangesOfCopies[] = {
+    {R"(group = lane / 4, in_group = lane % 4)", "group = lane % 8, in_group = lane / 8"},
+    {R"(warp_row = warp / (\d+))", "warp_row = warp % $1"},
+    {R"(warp_row = warp / (\d+) \* 32)", "warp_row = warp / $1 * 16"},
+    {R"(warp_column = warp % (\d+) \* 16)", "warp_column = warp % $1 * 8"},
+    // What a lane loads.
+    {R"(warp_row \+ lane % 16)", "warp_row + lane % 8"},
+    {R"(lane / 16 \* 16\))", "(1 - lane / 16) * 16)"},
+    {R"(\(in_group\) \*|in_group\) \*)", "(in_group ^ 1)) *"},
+    {R"(at_row \* (\d+)\))", "at_row * ($1 / 2))"},
+    {R"(warp_column \+ at_column \* 4 \+ group)", "warp_column + at_column * 4 + in_group"},
+    {R"(\[0\] = __float_as_uint\(at\[0\]\))", "[0] = __float_as_uint(at[8])"},
+    {R"(\[1\] = __float_as_uint\(at\[(\d+)\]\))", "[1] = __float_as_uint(at[$1 + 1])"},
+    // How operands come into shared memory.
+    {R"(next_stage \* (\d+)ll)", "next_stage * ($1ll - 1ll)", true},
+    {R"((\d+)ll\);\n *const unsigned left_bytes)", "$1ll) - 1;\n const unsigned left_bytes"},
+    {R"(left_from = &left_from\[(\d+)\])", "left_from = &left_from[$1 - 1]"},
+    {R"(right_from = &right_from\[(\d+))", "right_from = &right_from[($1 - 1)"},
+    {R"(\+ (\d+)u \+ \(unsigned\)\(thread / )", "+ $1u + 64u + (unsigned)(thread / "},
+    {R"(stages = \(int\)\(\(terms \+ \d+\))", "stages = (int)(terms"},
+    {R"(min\(piece \+ (\d+), stages\))", "min(piece + $1 - 1, stages)"},
+    {R"(place = place == 3u)", "place = place == 2u"},
+    {R"(await_copies_but_2\(\);)", ""},
+    {R"(wait_group 2)", "wait_group 3"},
+    {R"(; \+\+slot\))", "; slot += 2u)"},
+    // What goes into which register.
+    {R"("r"\(left_fragment\[at_row / 2\]\[0\]\), "r"\(left_fragment\[at_row / 2\]\[1\]\))",
+     R"("r"(left_fragment[at_row / 2][1]), "r"(left_fragment[at_row / 2][0]))"},
+    {R"("r"\(left_fragment\[at_row / 2\]\[0\]\))", R"("r"(left_fragment[at_row / 2][2]))"},
+    {R"("r"\(right_fragment\[0\]\), "r"\(right_fragment\[1\]\))",
+     R"("r"(right_fragment[1]), "r"(right_fragment[0]))"},
+    {R"("r"\(right_fragment\[2\]\))", R"("r"(right_fragment[0]))"},
+    {R"(at_column \+ 2\])", "at_column]"},
+    {R"(_pair\(__uint_as_float\(words\[0\]\), __uint_as_float\(words\[(\d)\]\)\))",
+     "_pair(__uint_as_float(words[$1]), __uint_as_float(words[0]))"},
+    {R"(at_term < (\d+); at_term \+= )", "at_term < $1 - 2; at_term += "},
+    {R"(at_row < (\d+); at_row \+= 2)", "at_row < $1 - 2; at_row += 2"},
+    // Splitting a number.
+    {R"("r"\(left_low\[at_row / 2\]\[0\]\))", R"("r"(left_fragment[at_row / 2][0]))"},
+    {R"("r"\(right_low\[0\]\))", R"("r"(right_fragment[0]))"},
+};
+
+void expect_all_seen(std::span<const Exchange> exchanges, bool staged) {
+  std::vector<int> seen(exchanges.size(), 0);
   for (Precision precision : cuda::kPrecisions) {
     if (precision == Precision::f32) continue;
-    const ProductLaunch launch = product_launch(precision);
+    const ProductLaunch launch = product_launch(precision, staged);
     ASSERT_EQ(launch.launches.kernels.size(), 1u);
-    const std::string& text = launch.launches.kernels[0].text;
+    const std::string& text = launch.text;
+    EXPECT_NE(text.find("end_copies()") == std::string::npos, !staged);
     // What tensor cores cut off grows with the terms: 2^-23 for each is enough.
     const double allowed = 16 * unit_roundoff(precision) + kProductTerms * 0x1p-23;
     EXPECT_LT(error_of_text(launch, text), allowed) << name_of(precision) << "\n" << text;
-    for (size_t i = 0; i < std::size(kExchanges); ++i) {
-      const auto& [from, to, everywhere] = kExchanges[i];
+    for (size_t i = 0; i < exchanges.size(); ++i) {
+      const auto& [from, to, everywhere] = exchanges[i];
       const std::string mutant =
           std::regex_replace(text, std::regex(from), to,
                              everywhere ? std::regex_constants::format_default
@@ -180,7 +247,13 @@ TEST(CudaFragments, WhateverIsExchangedIsSeen) {
     }
   }
   for (size_t i = 0; i < seen.size(); ++i)
-    EXPECT_GT(seen[i], 0) << kExchanges[i].from << " is nowhere in the text";
+    EXPECT_GT(seen[i], 0) << exchanges[i].from << " is nowhere in the text";
+}
+
+TEST(CudaFragments, WhateverIsExchangedIsSeen) { expect_all_seen(kExchanges, true); }
+
+TEST(CudaFragments, WhateverIsExchangedInCopiesIsSeen) {
+  expect_all_seen(kExchangesOfCopies, false);
 }
 
 }  // namespace

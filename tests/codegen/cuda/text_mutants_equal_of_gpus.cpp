@@ -96,9 +96,9 @@ std::string_view why_equal_in_fragments(const TextMutant& mutant, const std::vec
       std::stoll(match[1]) >= staged_terms(lines, at))
     return "one instruction has all terms of a piece";
   if (rule == "one less" &&
-      std::regex_search(mutant.now, match, compiled(R"(< (\d+) - 1; at_\w+ \+= 2\))")) &&
-      std::stoll(match[1]) % 2 == 0)
-    return "it goes on by two";
+      std::regex_search(mutant.now, match, compiled(R"(< (\d+) - 1; at_\w+ \+= (\d)\))")) &&
+      std::stoll(match[2]) > 1 && std::stoll(match[1]) % std::stoll(match[2]) == 0)
+    return "it goes on by more than one";
   if ((mutant.before == "copies[at] = 0u;" || lines[at + 1].statement == "copies[at] = 0u;") &&
       lies_below_weights(lines, at))
     return "weights lie there, which are finite; the other operand has zeros";
@@ -117,8 +117,8 @@ std::string_view why_equal_in_fragments(const TextMutant& mutant, const std::vec
   if (rule == "first warp" && mutant.before.starts_with("const float this_") &&
       mutant.before.find(" ? ") != std::string::npos)
     return "a lane beyond the edge loads the number of its row and does not use it";
-  if (rule == "stride of a warp off by one" &&
-      std::regex_search(mutant.now, match, compiled(R"((at_\w+)( / 2)? \* \(\d+ \+ 1\))")) &&
+  if (rule.ends_with(" off by one") &&
+      std::regex_search(mutant.now, match, compiled(R"((at_\w+)( / 2)? \* \(\d+ \+ \d+\))")) &&
       largest_index(lines, at, match[1]) / (match[2].matched ? 2 : 1) == 0)
     return "the index is 0";
   return {};
@@ -155,12 +155,34 @@ std::string_view why_equal_in_guard(const TextMutant& mutant, const std::vector<
       mutant.before.find("warp_column < ") == std::string::npos)
     return {};
   if (rule == "first warp") return "a warp beyond the edge adds to sums that nobody stores";
+  if (mutant.before.find("warp_row < rows_there") != std::string::npos &&
+      rule != "row of a warp for the column" && rule != "column of a warp for the row")
+    return "a warp beyond the edge adds to sums that nobody stores";
   const int64_t rows = rows_of_one_tile(lines, at, launched);
   if (rows == 0) return {};
   if (rule == "guard of a load removed" && rows == of_nest(lines, at, launched, "rows_of"))
     return "all rows are in one tile, and a warp beyond them adds to sums that nobody stores";
   if (rule == "row of a warp for the column" && last_warp_column(lines, at) < rows)
     return "no warp begins with a column beyond the number of rows";
+  return {};
+}
+
+/// Stores of two columns at a time are there where the number of columns is even.
+std::string_view why_equal_in_pairs(const TextMutant& mutant, const std::vector<Line>& lines,
+                                    size_t at) {
+  if (mutant.text.find("store_pair(") == std::string::npos ||
+      mutant.text.find("end_copies();") == std::string::npos)
+    return {};
+  const std::string_view rule = mutant.rule->name;
+  const bool of_first =
+      rule == "one less" && mutant.now.find("first_column < columns - 1;") != std::string::npos;
+  const bool of_second = rule == "quotient for remainder" &&
+                         mutant.now.find("at_column / 2 < columns_there") != std::string::npos;
+  const bool of_next = rule == "stride of a warp off by one" &&
+                       mutant.now.find("at_column / 2 * (8 + 1)") != std::string::npos &&
+                       mutant.now.find(" < columns_there") != std::string::npos &&
+                       largest_index(lines, at, "at_column") % 2 == 0;
+  if (of_first || of_second || of_next) return "where a column is not there, an even one is not";
   return {};
 }
 
@@ -264,6 +286,7 @@ std::string_view why_equal_of_gpus(const TextMutant& mutant, const std::vector<L
   if (mutant.text.find("mma.sync") != std::string::npos) {
     std::string_view reason = why_equal_in_fragments(mutant, lines, at);
     if (reason.empty()) reason = why_equal_in_guard(mutant, lines, at, launched);
+    if (reason.empty()) reason = why_equal_in_pairs(mutant, lines, at);
     if (!reason.empty()) return reason;
   }
   if (mutant.text.find("cluster_barrier") != std::string::npos) {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Graphs whose texts not every GPU takes: products on tensor cores, and loops in clusters.
+#include <utility>
+
 #include "tests/codegen/cuda/text_trial.h"
 
 namespace graphc::core::testing {
@@ -22,6 +24,13 @@ constexpr double kExact = 1e-7;
 /// More than 3xtf32 loses, and a hundredth of what a tf32 does.
 constexpr double kSplit = 1e-5;
 
+/// Stored in bf16, in lines that begin at multiples of 16 bytes.
+constexpr const char* kStoredInBf16 =
+    R"(graph @g(%x: bf16[M,K], %w: bf16[N,K], %b: f32[N], %s: f32[M,N]) {
+       %v = transpose(cast(%w) {dtype = f32}) {permutation = [1,0]}
+       return add(mul(matmul(cast(%x) {dtype = f32}, %v), %b), %s)
+     })";
+
 Subject product(const char* name, const char* graph, Precision precision, Numbers numbers) {
   return {.name = name,
           .graph = graph,
@@ -29,6 +38,16 @@ Subject product(const char* name, const char* graph, Precision precision, Number
           .precision = precision,
           .numbers = numbers,
           .tolerance = numbers == Numbers::whole ? kExact : kSplit};
+}
+
+/// On a GPU with no room for stages: operands come to shared memory through registers, as in loops.
+Subject staged(Subject subject) {
+  subject.shared_bytes = 48 << 10;
+  return subject;
+}
+Subject of_sizes(Subject subject, std::vector<const char*> sizes) {
+  subject.sizes = std::move(sizes);
+  return subject;
 }
 
 Subject loop(const char* name, const char* graph, const char* size, cuda::Placement placement,
@@ -104,30 +123,43 @@ constexpr const char* kNumbersOfRows =
 /// Those in a grid or in clusters exchange fragments where a warp has one tile of rows, unless they
 /// are in f32.
 std::vector<Subject> subjects_of_gpus(const char* lstm) {
-  return {product("product_in_3xtf32", kProductOfGpus, Precision::tf32x3, Numbers::real),
-          product("product_in_tf32", kProductOfGpus, Precision::tf32, Numbers::whole),
-          product("product_in_bf16", kTransposed, Precision::bf16, Numbers::whole),
-          product("product_in_fp16", kProductOfGpus, Precision::fp16, Numbers::whole),
-          loop("gates_in_3xtf32", kGates, "T=3 B=17 H=67 G=134", cuda::Placement::streamed, 132,
-               Precision::tf32x3),
-          loop("gates_in_grid_in_3xtf32", kGates, "T=3 B=131 H=17 G=34", cuda::Placement::grid, 4,
-               Precision::tf32x3),
-          loop("lstm_in_cluster", lstm, "T=3 B=21 H=17 G=68", cuda::Placement::cluster, 4,
-               Precision::f32),
-          loop("products_in_cluster", kTwoProducts, "T=3 B=144 H=9", cuda::Placement::cluster, 2,
-               Precision::f32),
-          loop("products_in_cluster_in_3xtf32", kTwoProducts, "T=3 B=41 H=41",
-               cuda::Placement::cluster, 2, Precision::tf32x3),
-          loop("parts_in_cluster_in_bf16", kThreeParts, "T=3 B=41 H=41 G=123",
-               cuda::Placement::cluster, 2, Precision::bf16),
-          of_many_terms(loop("products_through_memory_in_3xtf32", kTwoProducts, "T=2 B=25 H=137",
-                             cuda::Placement::grid, 5, Precision::tf32x3)),
-          loop("parts_through_memory_in_bf16", kThreeParts, "T=4 B=41 H=41 G=123",
-               cuda::Placement::grid, 4, Precision::bf16),
-          loop("rows_in_cluster_in_3xtf32", kNumbersOfRows, "T=4 B=21 H=45",
-               cuda::Placement::cluster, 4, Precision::tf32x3),
-          loop("rows_through_memory_in_3xtf32", kNumbersOfRows, "T=4 B=25 H=137",
-               cuda::Placement::grid, 5, Precision::tf32x3)};
+  const auto product_of = [](const char* name, Precision precision) {
+    return product(name, precision == Precision::bf16 ? kTransposed : kProductOfGpus, precision,
+                   precision == Precision::tf32x3 ? Numbers::real : Numbers::whole);
+  };
+  return {
+      product_of("copied_product_in_3xtf32", Precision::tf32x3),
+      of_sizes(product("copied_product_in_tf32", kTransposed, Precision::tf32, Numbers::whole),
+               {"M=65 K=17 N=65", "M=67 K=257 N=63", "M=33 K=73 N=35"}),
+      // Stores write two columns at a time.
+      of_sizes(product_of("copied_product_in_fp16", Precision::fp16),
+               {"M=65 K=18 N=68", "M=67 K=258 N=36", "M=33 K=74 N=72"}),
+      of_sizes(product("copied_product_in_bf16", kStoredInBf16, Precision::bf16, Numbers::whole),
+               {"M=65 K=456 N=65", "M=70 K=24 N=133", "M=33 K=72 N=35"}),
+      staged(product_of("product_in_3xtf32", Precision::tf32x3)),
+      staged(product_of("product_in_tf32", Precision::tf32)),
+      staged(product_of("product_in_bf16", Precision::bf16)),
+      staged(product_of("product_in_fp16", Precision::fp16)),
+      loop("gates_in_3xtf32", kGates, "T=3 B=17 H=67 G=134", cuda::Placement::streamed, 132,
+           Precision::tf32x3),
+      loop("gates_in_grid_in_3xtf32", kGates, "T=3 B=131 H=17 G=34", cuda::Placement::grid, 4,
+           Precision::tf32x3),
+      loop("lstm_in_cluster", lstm, "T=3 B=21 H=17 G=68", cuda::Placement::cluster, 4,
+           Precision::f32),
+      loop("products_in_cluster", kTwoProducts, "T=3 B=144 H=9", cuda::Placement::cluster, 2,
+           Precision::f32),
+      loop("products_in_cluster_in_3xtf32", kTwoProducts, "T=3 B=41 H=41", cuda::Placement::cluster,
+           2, Precision::tf32x3),
+      loop("parts_in_cluster_in_bf16", kThreeParts, "T=3 B=41 H=41 G=123", cuda::Placement::cluster,
+           2, Precision::bf16),
+      of_many_terms(loop("products_through_memory_in_3xtf32", kTwoProducts, "T=2 B=25 H=137",
+                         cuda::Placement::grid, 5, Precision::tf32x3)),
+      loop("parts_through_memory_in_bf16", kThreeParts, "T=4 B=41 H=41 G=123",
+           cuda::Placement::grid, 4, Precision::bf16),
+      loop("rows_in_cluster_in_3xtf32", kNumbersOfRows, "T=4 B=21 H=45", cuda::Placement::cluster,
+           4, Precision::tf32x3),
+      loop("rows_through_memory_in_3xtf32", kNumbersOfRows, "T=4 B=25 H=137", cuda::Placement::grid,
+           5, Precision::tf32x3)};
 }
 
 }  // namespace graphc::core::testing

@@ -20,18 +20,21 @@
 namespace graphc::core::testing {
 namespace {
 
-/// Between two buffers.
+/// Between two values that one copy brings.
 constexpr int64_t kGap = 256;
+/// Between two buffers of the arena, and before the first: more than a tile of rows, since what
+/// goes beyond one buffer must not be in the next.
+constexpr int64_t kApart = 1 << 16;
 /// Behind the last one: no other allocation has an arena's size then.
 constexpr int64_t kEnd = 10016;
 
 /// The plan with every buffer of the arena by itself, whatever the others' lifetimes are.
 Plan spread_out(Plan plan) {
-  int64_t at = kGap;
+  int64_t at = kApart;
   for (Buffer& buffer : plan.buffers) {
     if (buffer.place != Place::arena) continue;
     buffer.offset = at;
-    at += (buffer.bytes + 2 * kGap - 1) / kGap * kGap;
+    at += (buffer.bytes + 2 * kApart - 1) / kApart * kApart;
   }
   plan.arena_bytes = at + kEnd;
   return plan;
@@ -106,6 +109,7 @@ Trial::Trial(const Subject& subject, size_t size)
   packed_ = make_plan(*kernels, cuda::gpu_machine(precision_));
   spread_ = spread_out(packed_);
   setenv("GRAPHC_MOCK_MULTIPROCESSORS", std::to_string(subject.multiprocessors).c_str(), 1);
+  setenv("GRAPHC_MOCK_SHARED", std::to_string(subject.shared_bytes).c_str(), 1);
   device_ = cuda::Device::open();
   launches_ = compiled(packed_)->launches();
   calls_.push_back(random_call(*graph_, 7, subject.numbers));

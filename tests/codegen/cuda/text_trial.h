@@ -34,6 +34,7 @@ struct Subject {
   cuda::Merging merging = cuda::Merging::apart;
   cuda::Placement placement = cuda::Placement::streamed;
   int multiprocessors = 132;
+  int64_t shared_bytes = 227 << 10;      ///< of a block
   Precision precision = Precision::f32;  ///< CompileOptions::precision
   /// Whole ones are exact in every precision, so are their products.
   Numbers numbers = Numbers::real;
@@ -52,7 +53,10 @@ inline void PrintTo(const Subject& subject, std::ostream* out) { *out << subject
 class Trial {
  public:
   Trial(const Subject& subject, size_t size);
-  ~Trial() { unsetenv("GRAPHC_MOCK_MULTIPROCESSORS"); }
+  ~Trial() {
+    unsetenv("GRAPHC_MOCK_MULTIPROCESSORS");
+    unsetenv("GRAPHC_MOCK_SHARED");
+  }
   Trial(const Trial&) = delete;
   Trial& operator=(const Trial&) = delete;
 

@@ -16,6 +16,7 @@
 #include "codegen/targets/cuda/loops/loop_kernel.h"
 #include "codegen/targets/cuda/rows/row_kernel.h"
 #include "codegen/targets/cuda/text/merged_kernel.h"
+#include "codegen/targets/cuda/text/pipelined_form.h"
 #include "codegen/targets/cuda/text/text_shape.h"
 #include "ir/cases.h"
 #include "ir/error.h"
@@ -195,10 +196,13 @@ class Recorder {
   }
 
   void nest(const NestCall& call) {
-    const Grid grid = nest_grid(plan_.programs[size_t(call.program)], call);
+    const NestProgram& program = plan_.programs[size_t(call.program)];
+    const NestForm form = launched_form_of(plan_, call, gpu_.shared_bytes);
+    const Grid grid = nest_grid(program, call, form);
     if (is_empty(grid)) return;
-    const Known& known = known_nest(call);
+    const Known& known = known_nest(call, form);
     Launch launch{.kernel = known.kernel, .grid = grid};
+    if (form.pipelined) launch.shared_bytes = size_t(PipelineLayout(program, form).all());
     for (const Parameter& parameter : known.parameters) {
       const Address* address = address_for(parameter, plan_, call);
       launch.arguments.push_back(
@@ -206,8 +210,7 @@ class Recorder {
                                       : KernelArgument::of(number_for(parameter, plan_, call))));
     }
     if (library_forms_) launch.by_library = by_library(call);
-    if (can_be_merged(plan_.programs[size_t(call.program)], grid))
-      launch.nests = {{&call, nullptr}};
+    if (can_be_merged(program, grid)) launch.nests = {{&call, nullptr}};
     launches_.step.push_back(std::move(launch));
   }
 
@@ -240,8 +243,9 @@ class Recorder {
     const NestProgram& program = plan.programs[size_t(call.program)];
     std::string& name = rest_names_[call.program];
     if (name.empty()) name = names_.make(call.name + "_rest");
-    Launch launch{.kernel = kernel(nest_kernel(plan, call, name)),
-                  .grid = nest_grid(program, call)};
+    const NestForm form = form_of(call);
+    Launch launch{.kernel = kernel(nest_kernel(plan, call, form, name)),
+                  .grid = nest_grid(program, call, form)};
     for (const Parameter& parameter : parameters_of(plan, call)) {
       const Address* address = address_for(parameter, plan, call);
       if (address != nullptr && library_forms_->is_scratch(*address)) {
@@ -302,16 +306,16 @@ class Recorder {
     return std::ranges::find(grid.blocks, 0u) != grid.blocks.end();
   }
 
-  const Known& known_nest(const NestCall& call) {
-    const auto key = std::pair(call.program, form_of(call).key());
+  const Known& known_nest(const NestCall& call, const NestForm& form) {
+    const auto key = std::pair(call.program, form.key());
     const auto found = nests_.find(key);
     if (found != nests_.end()) return found->second;
-    const std::vector<Parameter> parameters = parameters_of(plan_, call);
+    const std::vector<Parameter> parameters = parameters_of(plan_, call, form);
     if (parameters.size() * sizeof(int64_t) > kMostParameterBytes)
       throw input_error({}, "%{}: the CUDA target has kernels of at most {} parameters: found {}",
                         call.name, kMostParameterBytes / sizeof(int64_t), parameters.size());
     const std::string name = names_.make(call.name + "_kernel");
-    return nests_.emplace(key, Known{kernel(nest_kernel(plan_, call, name)), parameters})
+    return nests_.emplace(key, Known{kernel(nest_kernel(plan_, call, form, name)), parameters})
         .first->second;
   }
 

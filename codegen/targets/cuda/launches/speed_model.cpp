@@ -53,17 +53,19 @@ void add(LaunchTime& time, const NestWork& work, const GpuFigures& figures, Insi
   const double memory =
       (inside == Inside::loop ? work.moving_bytes : work.bytes) / figures.memory_per_us;
   const double latency = work.waits * gpu.memory_latency_us * rounds;
+  const double ahead = work.waits_ahead * gpu.memory_latency_us * rounds;
   // In a separate launch a nest has several blocks per multiprocessor, which work while others
   // wait: as many as fit with the sums of a product, or with the threads of any other nest.
-  const double beside = inside == Inside::launch ? std::min(rounds, work.flop > 0 ? 2.0 : 8.0) : 1;
-  const double longest = std::max({arithmetic, shared, ingest, memory});
+  const double most_beside = work.flop > 0 ? work.blocks_beside : 8.0;
+  const double beside = inside == Inside::launch ? std::min(rounds, most_beside) : 1;
+  const double longest = std::max({arithmetic, shared, ingest, memory, ahead / beside});
   time.flop += work.flop * times;
   time.bytes += work.bytes * times;
   time.arithmetic_us += arithmetic * times;
   time.shared_us += shared * times;
   time.ingest_us += ingest * times;
   time.memory_us += memory * times;
-  time.latency_us += latency / beside * times;
+  time.latency_us += (latency + ahead) / beside * times;
   time.busy_us += std::max(longest, (longest + latency) / beside) * times;
 }
 

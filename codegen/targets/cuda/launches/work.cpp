@@ -7,6 +7,7 @@
 
 #include "codegen/step/access.h"
 #include "codegen/targets/cuda/text/kernel_text.h"
+#include "codegen/targets/cuda/text/pipelined_form.h"
 
 namespace graphc::core::cuda {
 namespace {
@@ -26,8 +27,9 @@ class Counting {
         depth_(depth),
         placement_(placement),
         share_(placement == nullptr ? nullptr : &placement->nests[nest]),
-        nest_(nest) {
-    const Grid grid = nest_grid(program_, call_);
+        nest_(nest),
+        form_(placement == nullptr ? launched_form_of(plan, call) : share_->form) {
+    const Grid grid = nest_grid(program_, call_, form_);
     blocks_across_ = grid.blocks[0];
     blocks_down_ = grid.blocks[1];
     work_.blocks = blocks_across_ * blocks_down_ * grid.blocks[2];
@@ -86,9 +88,7 @@ class Counting {
   }
 
   /// The tile of a block, and the number of tiles that it computes one after the other.
-  ProductTile tile() const {
-    return product_tile(program_, share_ == nullptr ? form_of(call_) : share_->form);
-  }
+  ProductTile tile() const { return product_tile(program_, form_); }
   double tiles_of_block(const ProductTile& tile) const {
     if (share_ == nullptr) return 1;
     return double(placement_->turns_of_block(call_)) *
@@ -121,6 +121,7 @@ class Counting {
       work_.shared_bytes += work_.blocks * loop.loaded_bytes(counted);
       return;
     }
+    if (form_.pipelined) return pipelined(k);
     // The values that a warp loads of each operand for a term serve all its sums.
     const ProductTile tile = this->tile();
     const auto text = product_text(program_, tile);
@@ -129,12 +130,23 @@ class Counting {
     if (!resident || !exchanged) work_.waits += std::ceil(k / tile.k) * tiles_of_block(tile);
   }
 
+  /// Stages of which all but one are on their way while one is multiplied.
+  void pipelined(double k) {
+    const PipelineLayout layout(program_, form_);
+    const double stages = std::ceil(k / layout.terms());
+    work_.shared_bytes += work_.blocks * stages * layout.moved_bytes();
+    work_.waits += 1;
+    work_.waits_ahead += stages / (PipelineLayout::kStages - 1);
+    work_.blocks_beside = layout.blocks_beside();
+  }
+
   const NestProgram& program_;
   const NestCall& call_;
   const int depth_;
   const LoopPlacement* const placement_;
   const NestShare* const share_;
   const size_t nest_;
+  const NestForm form_;
   double blocks_across_ = 0, blocks_down_ = 0;
   NestWork work_;
 };

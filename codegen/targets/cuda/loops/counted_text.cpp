@@ -10,19 +10,13 @@
 #include "codegen/targets/cuda/text/nest_body.h"
 #include "codegen/targets/cuda/text/operand_text.h"
 #include "codegen/targets/cuda/text/scalar_text.h"
+#include "codegen/targets/cuda/text/shared_text.h"
 
 namespace graphc::core::cuda::internal {
 namespace {
 
 constexpr std::string_view kFunctions =
-    R"(// The address of shared memory, as instructions for it take it.
-__device__ __forceinline__ unsigned shared_address(const float* at) {
-  unsigned long long address;
-  asm volatile("cvta.to.shared.u64 %0, %1;" : "=l"(address) : "l"(at));
-  return (unsigned)address;
-}
-
-__device__ __forceinline__ void load_words(unsigned* words, unsigned address) {
+    R"(__device__ __forceinline__ void load_words(unsigned* words, unsigned address) {
   asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
                : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
                : "r"(address));
@@ -225,7 +219,7 @@ std::string counted_functions(const CountedLoop& loop) {
     write_term_of(terms, loop, product);
   }
   if (loop.through_memory && !loop.rows.exchanges.empty()) sends.insert(4);
-  std::string text(kFunctions);
+  std::string text = std::string(kSharedAddress) + std::string(kFunctions);
   text += loop.through_memory ? kGetWords : kClusterFunctions;
   std::set<int> sums;
   for (const RowExchange& exchange : loop.rows.exchanges) {

@@ -33,9 +33,13 @@ bool fits_registers(const NestProgram& program, const NestForm& form);
 int sums_of_thread(const NestProgram& program, const NestForm& form);
 inline constexpr int kSumsBesideOthers = 32;
 
-/// The kernel of a nest; `name` is the name of the function.
-KernelText nest_kernel(const Plan& plan, const NestCall& call, std::string_view name);
+/// The kernel of a nest that is launched by itself; `name` is the name of the function. `form` is
+/// launched_form_of(), or form_of().
+KernelText nest_kernel(const Plan& plan, const NestCall& call, const NestForm& form,
+                       std::string_view name);
 /// The launch of a call of it. Zero blocks: there is nothing to do.
+Grid nest_grid(const NestProgram& program, const NestCall& call, const NestForm& form);
+/// The same where it is not launched by itself: in a loop, or beside others.
 Grid nest_grid(const NestProgram& program, const NestCall& call);
 
 /// Maximum bytes of parameters of a kernel, from CUDA 12.1 on.

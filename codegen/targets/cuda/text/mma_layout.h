@@ -33,8 +33,8 @@ struct MmaLayout {
   int rows = 2, columns = 2;
   int warp_columns = 1;  ///< warps beside each other
 
-  /// Declares `lane`, `warp`, `group`, `in_group`, and the first row and column of the warp. `warps`
-  /// multiply a piece, or all do.
+  /// Declares `lane`, `warp`, `group`, `in_group`, and the first row and column of the warp.
+  /// `warps` multiply a piece, or all do.
   void declare(TextWriter& text, int warps = kMmaWarps) const;
   /// Those of a sum, with `at_row` and `at_column` in scope, and the first column.
   static std::string row() { return "warp_row + at_row * 8 + group"; }

@@ -38,8 +38,8 @@ class MmaText : public ProductText {
         warps_(warp_columns * warp_rows) {}
 
   void declare(TextWriter& text) const override {
-    MmaLayout{rows_, columns_, warp_columns_}.declare(
-        text, pieces_at_a_time() == 1 ? kMmaWarps : warps_);
+    MmaLayout{rows_, columns_, warp_columns_}.declare(text,
+                                                      pieces_at_a_time() == 1 ? kMmaWarps : warps_);
   }
   std::string row() const override { return MmaLayout::row(); }
   std::string column() const override { return MmaLayout::column(); }

@@ -132,8 +132,10 @@ void NestBody::write(TextWriter& text, Level level, const std::string& when) {
           text.line("{} = {};", number->second, values_[size_t(in.a)]);
         } else if (const auto kept = kept_.find(i); kept != kept_.end()) {
           const DType dtype = program_.operands[size_t(in.operand)].dtype;
+          const int from = pairs_.contains(i) ? before_rounding(in.a, dtype) : in.a;
           const std::string value =
-              converted(values_[size_t(in.a)], program_.body[size_t(in.a)].dtype, dtype);
+              converted(values_[size_t(from)], program_.body[size_t(from)].dtype,
+                        from == in.a ? dtype : program_.body[size_t(from)].dtype);
           text.line("{}[at_row][at_column] = {};", kept->second,
                     zeros_elsewhere_
                         ? fmt::format("{} ? {} : {}", when_, value, literal_text(dtype, 0))
@@ -154,6 +156,15 @@ void NestBody::write(TextWriter& text, Level level, const std::string& when) {
   }
 }
 
+/// A store of two columns rounds both to bf16: the f32 that the program rounds for it, or the same.
+int NestBody::before_rounding(int value, DType stored) const {
+  const NestInstruction& in = program_.body[size_t(value)];
+  const bool rounds = stored == DType::bf16 && in.kind == NestOp::scalar &&
+                      in.op == ScalarOp::cast && in.dtype == DType::bf16 &&
+                      program_.body[size_t(in.a)].dtype == DType::f32;
+  return rounds ? in.a : value;
+}
+
 std::vector<size_t> NestBody::loads_of_elements() const {
   std::vector<size_t> loads;
   for (size_t i = 0; i < program_.body.size(); ++i) {
@@ -163,6 +174,14 @@ std::vector<size_t> NestBody::loads_of_elements() const {
         program_.operands[size_t(in.operand)].kind == OperandKind::load)
       loads.push_back(i);
   }
+  return loads;
+}
+
+std::vector<size_t> NestBody::loads_of_columns() const {
+  std::vector<size_t> loads = loads_of_elements();
+  std::erase_if(loads, [&](size_t load) {
+    return program_.operands[size_t(program_.body[load].operand)].by_row;
+  });
   return loads;
 }
 

@@ -81,6 +81,8 @@ class NestBody {
   void hold_store(size_t store, std::string name, bool in_memory);
   /// From now on a store of elements whose values are kept in registers does not go to memory.
   void leave_out_of_memory(size_t store) { not_stored_.insert(store); }
+  /// Those whose operands have no rows.
+  std::vector<size_t> loads_of_columns() const;
   /// Number of loads per element that are not held.
   size_t element_loads() const { return loads_of_elements().size(); }
   /// From now on the loads of elements are in registers, for `rows` and `columns` of a thread:
@@ -110,6 +112,7 @@ class NestBody {
 
  private:
   std::vector<size_t> loads_of_elements() const;
+  int before_rounding(int value, DType stored) const;
   std::string guard_of(const NestOperand& operand) const;
   bool is_of(size_t access, Columns columns) const {
     return pairs_.contains(access) == (columns == Columns::two);

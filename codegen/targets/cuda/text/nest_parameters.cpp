@@ -183,9 +183,16 @@ std::string NestForm::exchanged_name(size_t product) const {
 
 std::string NestForm::key() const {
   GRAPHC_CHECK(!owned, "nests of a loop whose blocks own rows and columns share no kernels");
-  return fmt::format("{} axes around, panels [{}], tiles of {} x {}, {} terms{}", outer,
+  std::string copies;
+  if (pipelined) {
+    for (const CopiedOperand& operand : pipelined->operands)
+      copies += fmt::format(", copies of {} bytes along {}", operand.bytes,
+                            operand.along_terms ? "terms" : "lines");
+    copies += fmt::format(", pairs [{}]", fmt::join(pipelined->pairs, ","));
+  }
+  return fmt::format("{} axes around, panels [{}], tiles of {} x {}, {} terms{}{}", outer,
                      fmt::join(panel_widths, ","), tile_rows, tile_columns, staged_k,
-                     far ? ", far" : "");
+                     far ? ", far" : "", copies);
 }
 
 NestForm form_of(const NestCall& call) {

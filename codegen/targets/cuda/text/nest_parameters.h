@@ -2,6 +2,8 @@
 // The parameters of a nest's kernel: their kinds, their names, and the values that a call passes.
 #pragma once
 
+#include <array>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,15 +25,32 @@ struct HandedOn {
   bool operator==(const HandedOn&) const = default;
 };
 
+/// How an operand of a product comes to shared memory by asynchronous copies.
+struct CopiedOperand {
+  bool along_terms =
+      true;        ///< whether memory has its terms side by side; else its rows, or columns
+  int bytes = 16;  ///< of a copy: 4, 8 or 16
+  bool operator==(const CopiedOperand&) const = default;
+};
+
+/// A product whose operands are copied several stages ahead (pipelined_form.h).
+struct PipelinedForm {
+  std::array<CopiedOperand, 2> operands;  ///< left and right
+  std::vector<size_t> pairs;              ///< stores that write two columns at a time
+  bool operator==(const PipelinedForm&) const = default;
+};
+
 /// The properties of a call, besides its program, that determine the text of its kernel.
 struct NestForm {
   int outer = 0;                      ///< number of outer axes
   std::vector<int64_t> panel_widths;  ///< of each product's right operand; 0: it is not in panels
-  /// The numbers of rows and columns, only as far as they determine the tile size: 16, 32 or 64.
+  /// The numbers of rows and columns, only as far as they determine the tile size: 16, 32 or 64; 64
+  /// or 128 where the product is pipelined.
   int tile_rows = 64, tile_columns = 64;
   /// Whether it is for the kernel of a loop whose blocks own rows and columns (loop_placement.h).
   bool owned = false;
   int staged_k = 0;  ///< terms in shared memory at a time; 0: as many as are useful
+  std::optional<PipelinedForm> pipelined;
   bool far = false;  ///< whether 31 bits may not count the elements of a piece of a product
   size_t nest = 0;   ///< its number in the loop's kernel, if the blocks own rows and columns
   /// For each product, whether the block's columns of its right operand stay in shared memory

@@ -6,6 +6,8 @@
 
 #include "codegen/targets/cuda/text/kernel_text.h"
 #include "codegen/targets/cuda/text/nest_body.h"
+#include "codegen/targets/cuda/text/pipelined_form.h"
+#include "codegen/targets/cuda/text/pipelined_text.h"
 #include "codegen/targets/cuda/text/scalar_text.h"
 #include "ir/error.h"
 
@@ -226,8 +228,8 @@ Grid column_grid(const NestProgram& program, const NestCall& call) {
   return grid;
 }
 
-Grid tile_grid(const NestProgram& program, const NestCall& call) {
-  const ProductTile tile = product_tile(program, form_of(call));
+Grid tile_grid(const NestProgram& program, const NestCall& call, const NestForm& form) {
+  const ProductTile tile = product_tile(program, form);
   Grid grid;
   grid.threads = {unsigned(tile.across), unsigned(tile.down), 1};
   grid.blocks[0] = blocks_for(call.unit, tile.block_columns(), kMostBlocks);
@@ -246,11 +248,11 @@ int64_t shared_of_a_warp(const NestProgram& program) {
 }
 
 /// The comment that describes a kernel.
-std::string comment_of(const NestProgram& program, const NestCall& call) {
+std::string comment_of(const NestProgram& program, const NestCall& call, const NestForm& form) {
   std::string how = "row by row";
   if (program.kind == NestKind::column_wise) how = "over the rows";
   if (program.kind == NestKind::tiles) {
-    const ProductTile tile = product_tile(program, form_of(call));
+    const ProductTile tile = product_tile(program, form);
     how = fmt::format("in tiles of {} rows x {} columns{}", tile.block_rows(), tile.block_columns(),
                       on_tensor_cores(program) ? ", on tensor cores" : "");
   }
@@ -296,6 +298,7 @@ void open_outer(TextWriter& text, int outer, NestGrid& grid) {
 
 std::string nest_body_text(const NestProgram& program, const std::vector<Parameter>& parameters,
                            const NestForm& form, NestGrid& grid) {
+  if (form.pipelined) return pipelined_body(program, parameters, form, grid);
   if (program.kind == NestKind::tiles) return tile_body(program, parameters, form, grid);
   return NestText(program, parameters, form, grid).write();
 }
@@ -317,28 +320,36 @@ int column_warps(const NestProgram& program) {
 
 }  // namespace internal
 
-KernelText nest_kernel(const Plan& plan, const NestCall& call, std::string_view name) {
+KernelText nest_kernel(const Plan& plan, const NestCall& call, const NestForm& form,
+                       std::string_view name) {
   const NestProgram& program = plan.programs[size_t(call.program)];
-  const std::vector<Parameter> parameters = parameters_of(plan, call);
-  const NestForm form = form_of(call);
+  const std::vector<Parameter> parameters = parameters_of(plan, call, form);
   NestGrid grid(NestGrid::Of::launch);
   const std::string body = internal::nest_body_text(program, parameters, form, grid);
   // Fragments of tensor cores and many sums would spill if two blocks shared the registers.
   const bool fills_registers = program.kind == NestKind::tiles && on_tensor_cores(program) &&
                                sums_of_thread(program, form) > kSumsBesideOthers;
+  int beside = fills_registers ? 1 : 2;
   KernelText kernel{std::string(name), {}};
-  kernel.text = helpers_of(body) + comment_of(program, call) +
-                internal::head_of(name, parameters, kNestThreads, fills_registers ? 1 : 2) + body +
-                "}\n";
+  if (form.pipelined) {
+    beside = PipelineLayout(program, form).blocks_beside();
+    kernel.text = internal::pipelined_functions(form);
+  }
+  kernel.text += helpers_of(body) + comment_of(program, call, form) +
+                 internal::head_of(name, parameters, kNestThreads, beside) + body + "}\n";
   return kernel;
 }
 
 Grid nest_grid(const NestProgram& program, const NestCall& call) {
+  return nest_grid(program, call, form_of(call));
+}
+
+Grid nest_grid(const NestProgram& program, const NestCall& call, const NestForm& form) {
   int64_t around = 1;
   for (int64_t extent : call.outer) around *= extent;
   Grid grid;
   if (program.kind == NestKind::tiles) {
-    grid = tile_grid(program, call);
+    grid = tile_grid(program, call, form);
   } else if (!reduces(program)) {
     grid = element_grid(call);
   } else {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "codegen/targets/cuda/text/kernel_text.h"
+#include "codegen/targets/cuda/text/pipelined_form.h"
 #include "ir/error.h"
 
 namespace graphc::core::cuda {
@@ -109,6 +110,13 @@ ProductTile owned_tile(const NestProgram& program, const NestForm& form) {
 }  // namespace
 
 ProductTile product_tile(const NestProgram& program, const NestForm& form) {
+  if (form.pipelined) {
+    ProductTile tile;
+    tile.rows = form.tile_rows / tile.down;
+    tile.columns = form.tile_columns / tile.across;
+    tile.k = PipelineLayout(program, form).terms();
+    return tile;
+  }
   return form.owned ? owned_tile(program, form) : shared_out_tile(program, form);
 }
 

@@ -2,6 +2,7 @@
 #include "codegen/targets/cuda/text/tile_body.h"
 
 #include <string>
+#include <vector>
 
 namespace graphc::core::cuda::internal {
 
@@ -16,13 +17,32 @@ void TileBody::read_ahead(TextWriter& text, int most) {
   for (int i = 0; i < 3; ++i) text.close();
 }
 
+void TileBody::read_columns(TextWriter& text) {
+  const std::vector<size_t> loads = body_.loads_of_columns();
+  if (loads.empty()) return;
+  body_.share_rows(loads);
+  for (const size_t load : loads) {
+    const int operand = body_.program().body[load].operand;
+    const std::string name =
+        body_.make_name("ahead_" + body_.name_of(ParameterKind::base, operand));
+    text.line("{} = {{}};", body_.registers_of(load, name).declaration(1, sums_.columns()));
+    body_.hold_load_ahead(load, name);
+  }
+  open_column(text);
+  define_column(text);
+  text.open("if ({})", column_there());
+  for (const size_t load : loads) body_.load_held(text, load, Columns::one);
+  for (int i = 0; i < 2; ++i) text.close();
+}
+
 void TileBody::open_rows(TextWriter& text) const {
   text.line("#pragma unroll");
   text.open("for (int at_row = 0; at_row < {}; ++at_row)", sums_.rows());
   text.line("const long long row = first_row + renewed({});", sums_.row());
   const std::string has_sums = sums_.has_sums();
-  text.line("const bool row_there = {}row < {};", has_sums.empty() ? "" : has_sums + " && ",
-            loops_.row_end());
+  text.line("const bool row_there = {}{};", has_sums.empty() ? "" : has_sums + " && ",
+            counted_ ? fmt::format("{} < rows_there", sums_.row())
+                     : fmt::format("row < {}", loops_.row_end()));
 }
 
 void TileBody::open_column(TextWriter& text, int step) const {
@@ -36,7 +56,12 @@ void TileBody::define_column(TextWriter& text) const {
 }
 
 void TileBody::define_there(TextWriter& text) const {
-  text.line("const bool there = row_there && column < {};", loops_.column_end());
+  text.line("const bool there = row_there && {};", column_there());
+}
+
+std::string TileBody::column_there() const {
+  return counted_ ? fmt::format("{} < columns_there", sums_.column())
+                  : fmt::format("column < {}", loops_.column_end());
 }
 
 void TileBody::open_columns(TextWriter& text, int step) const {
@@ -50,8 +75,8 @@ void TileBody::open_columns(TextWriter& text, int step) const {
 void TileBody::finish(TextWriter& text) {
   text.line("// The body, on finished sums.");
   open_rows(text);
-  const std::string when = fmt::format("row_there && first_column + {} < {}", sums_.first_column(),
-                                       loops_.column_end());
+  const std::string when =
+      fmt::format("row_there && first_column + {} < {}", sums_.first_column(), loops_.column_end());
   body_.write(text, Level::once, when);
   body_.write(text, Level::row, when);
   body_.declare_kept(text, sums_.rows(), sums_.columns());
@@ -70,7 +95,7 @@ void TileBody::finish(TextWriter& text) {
 void TileBody::store(TextWriter& text, Columns columns) const {
   TextWriter stores(1);
   body_.store_kept(stores, columns);
-  if (stores.text().empty() && columns == Columns::two) return;
+  if (stores.text().empty()) return;
   open_columns(text, columns == Columns::two ? 2 : 1);
   text.open("if (there)");
   text.lines(stores.text());

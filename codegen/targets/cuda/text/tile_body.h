@@ -8,16 +8,19 @@
 
 namespace graphc::core::cuda::internal {
 
-/// `first_row` and `first_column` of the tile are in scope. The constructor's arguments must outlive
-/// it.
+/// `first_row` and `first_column` of the tile are in scope. The constructor's arguments must
+/// outlive it.
 class TileBody {
  public:
-  TileBody(NestBody& body, const TileSums& sums, const BlockLoops& loops)
-      : body_(body), sums_(sums), loops_(loops) {}
+  /// `counted`: `rows_there` and `columns_there` count those of the tile that there are.
+  TileBody(NestBody& body, const TileSums& sums, const BlockLoops& loops, bool counted = false)
+      : body_(body), sums_(sums), loops_(loops), counted_(counted) {}
 
   /// Starts to read the operands of the elements, so that they arrive with the sums, if a thread
   /// needs at most `most` registers for them.
   void read_ahead(TextWriter& text, int most);
+  /// Starts to read what is the same for all rows, once for all rows of a thread.
+  void read_columns(TextWriter& text);
   /// Computes and stores the elements, on finished sums.
   void finish(TextWriter& text);
 
@@ -27,11 +30,13 @@ class TileBody {
   void open_columns(TextWriter& text, int step = 1) const;
   void define_column(TextWriter& text) const;
   void define_there(TextWriter& text) const;
+  std::string column_there() const;
   void store(TextWriter& text, Columns columns) const;
 
   NestBody& body_;
   const TileSums& sums_;
   const BlockLoops& loops_;
+  const bool counted_;
 };
 
 }  // namespace graphc::core::cuda::internal
