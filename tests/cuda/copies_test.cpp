@@ -150,7 +150,10 @@ TEST(EmulatorCopies, MatricesComeByRowsOrColumns) {
                         kernel_text("unsigned* found", fmt::format(R"(
   __shared__ unsigned numbers[128];
   const int t = threadIdx.x;
-  for (int i = 0; i < 4; ++i) numbers[4 * t + i] = (unsigned)(8 * t + 2 * i) | (unsigned)(8 * t + 2 * i + 1) << 16;
+  for (int i = 0; i < 4; ++i) {{
+    const unsigned first = (unsigned)(8 * t + 2 * i);
+    numbers[4 * t + i] = first | (first + 1u) << 16;
+  }}
   __syncthreads();
   const unsigned row = address_of(&numbers[4 * t]);
   unsigned of[4] = {{}};
