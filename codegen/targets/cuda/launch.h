@@ -15,6 +15,7 @@
 namespace graphc::core::cuda {
 
 struct LibraryForm;
+struct SplitProduct;
 
 /// Memory that a launch accesses besides the plan's buffers (MemoryAccess::memory).
 enum OwnMemory : int {
@@ -51,6 +52,10 @@ struct Launch {
   bool any_blocks = false;
   std::string note;                                ///< for a loop: its placement as text
   std::shared_ptr<const LoopPlacement> placement;  ///< the same; null for other launches
+  /// Of a product whose terms blocks divide (launches/split_product.h): it and the launch of the
+  /// rest of the nest, which always follows. Null for other launches.
+  std::shared_ptr<const SplitProduct> split;
+  std::shared_ptr<Launch> rest;
   /// The equivalent product by cuBLASLt (library_product.h); null where it cannot compute it.
   std::shared_ptr<LibraryForm> by_library;
   /// For a loop, its other placements, where it is worth measuring which is fastest.

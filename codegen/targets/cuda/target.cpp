@@ -11,6 +11,7 @@
 #include "codegen/targets/cuda/launches/executable.h"
 #include "codegen/targets/cuda/launches/merge.h"
 #include "codegen/targets/cuda/launches/speed_model.h"
+#include "codegen/targets/cuda/launches/split_product.h"
 #include "codegen/targets/cuda/libraries/library_product.h"
 #include "codegen/targets/cuda/machine.h"
 #include "codegen/targets/cuda/ranks/device_ranks.h"
@@ -230,10 +231,14 @@ std::string exchanges_text(const cuda::Launches& launches) {
   return text;
 }
 
-/// Products that cuBLASLt computes, or might compute, a line each.
+/// Products whose terms blocks divide, and those that cuBLASLt computes, or might compute, a line
+/// each.
 std::string products_text(const cuda::Launches& launches, const CompileOptions& options) {
   std::string text;
   for (const cuda::Launch& launch : launches.step) {
+    if (launch.split != nullptr)
+      text += fmt::format("product {}: the terms in {} parts, which a second launch adds\n",
+                          launches.kernels[size_t(launch.kernel)].name, launch.split->parts);
     if (launch.by_library == nullptr) continue;
     text += fmt::format("product {}: {} by {}{}\n", launches.kernels[size_t(launch.kernel)].name,
                         launch.by_library->shape.text(),

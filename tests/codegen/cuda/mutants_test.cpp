@@ -85,6 +85,9 @@ bool is_tried(const TextMutant& mutant) {
 void note_launches(const cuda::Launches& launches, std::map<std::string, Launched>& all) {
   std::vector<std::vector<cuda::Launch>> lists = launches.forms;
   lists.push_back(launches.step);
+  for (const cuda::Launch& launch : launches.step) {
+    if (launch.rest != nullptr) lists.push_back({*launch.rest});
+  }
   for (const std::vector<cuda::Launch>& list : lists) {
     for (const cuda::Launch& launch : list) {
       const std::string& text = launches.kernels[size_t(launch.kernel)].text;

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <random>
 
+#include "codegen/targets/cuda/launches/split_product.h"
 #include "codegen/targets/cuda/text/pipelined_form.h"
 #include "ir/evaluate.h"
 #include "ir/text.h"
@@ -157,6 +158,56 @@ TEST_F(Pipelined, TilesOfEverySizeHaveTheSumsOfTheEvaluator) {
                   evaluate(*graph, inputs).results);
       }
     }
+  }
+}
+
+/// Few tiles and many terms: parts of the terms are summed by blocks of their own.
+TEST_F(Pipelined, PartsOfTheTermsAreAddedToTheSumsOfTheEvaluator) {
+  struct Sized {
+    int64_t rows, k, columns, parts;
+  };
+  constexpr Sized kSized[] = {
+      {34, 2048, 40, 8}, {70, 1536, 66, 6}, {18, 4000, 130, 10}, {64, 1280, 64, 5}};
+  constexpr Precision kPrecisions[] = {Precision::bf16, Precision::tf32, Precision::tf32x3,
+                                       Precision::fp16};
+  constexpr const char* kGraphs[] = {
+      "graph @g(%x: {0}[{1},{2}], %w: {0}[{2},{3}]) {{ return matmul(%x, %w) }}",
+      "graph @g(%x: {0}[{2},{1}], %w: {0}[{3},{2}], %b: {0}[{3}], %s: {0}[{1},1]) {{\n"
+      "  %p = matmul(transpose(%x) {{permutation = [1,0]}}, transpose(%w) {{permutation = "
+      "[1,0]}})\n  return mul(add(%p, %b), %s), sub(%p, %s) }}"};
+  unsigned number = 0;
+  for (const Sized& sized : kSized) {
+    for (const Precision precision : kPrecisions) {
+      for (const char* text : kGraphs) {
+        if (!is_sampled(++number, 3)) continue;
+        const GraphPtr graph =
+            parse_graph(fmt::format(fmt::runtime(text), "f32", sized.rows, sized.k, sized.columns));
+        SCOPED_TRACE(fmt::format("{}, {}", name_of(precision), print(*graph)));
+        const cuda::Launches launches = launches_of(graph, precision, {});
+        const auto split = std::ranges::find_if(
+            launches.step, [](const cuda::Launch& launch) { return launch.split != nullptr; });
+        ASSERT_NE(split, launches.step.end());
+        EXPECT_EQ(split->split->parts, sized.parts);
+        EXPECT_GE(launches.scratch_bytes, 4 * sized.parts * sized.rows * sized.columns);
+        const std::vector<Literal> inputs = drawn_inputs(*graph, number, 5, true);
+        EXPECT_EQ(results(graph, inputs, precision, std::nullopt),
+                  evaluate(*graph, inputs).results);
+      }
+    }
+  }
+}
+
+/// A launch more is not worth it where tiles are many, or terms few; without equal parts of them
+/// there is none.
+TEST_F(Pipelined, OtherTermsStayTogether) {
+  constexpr int64_t kExtents[][3] = {
+      {512, 2048, 2048}, {33, 500, 40}, {33, 2053, 40}, {200, 400, 10000}};
+  for (const auto& [rows, k, columns] : kExtents) {
+    const GraphPtr graph = parse_graph(
+        fmt::format("graph @g(%x: f32[{0},{1}], %w: f32[{1},{2}]) {{ return matmul(%x, %w) }}",
+                    rows, k, columns));
+    for (const cuda::Launch& launch : launches_of(graph, Precision::tf32, {}).step)
+      EXPECT_EQ(launch.split, nullptr) << rows << " " << k;
   }
 }
 

@@ -167,6 +167,28 @@ std::string_view why_equal_in_guard(const TextMutant& mutant, const std::vector<
   return {};
 }
 
+/// Of a product in parts of its terms, which are as long in every launch.
+std::string_view why_equal_in_parts(const TextMutant& mutant, const std::vector<Line>& lines,
+                                    size_t at, const Launched& launched) {
+  if (mutant.text.find("end_copies();") == std::string::npos ||
+      mutant.text.find("extent_0") == std::string::npos)
+    return {};
+  if (mutant.before.starts_with("rest = ") &&
+      !lines[at + 1].statement.starts_with("const long long outer_"))
+    return "nobody reads it";
+  std::smatch match;
+  const bool ahead = loop_around(lines, at, [](const Line& line) {
+                       return line.statement.find("slot < ") != std::string::npos;
+                     }) != nullptr;
+  const auto is_stage = [&](const Line& line) {
+    return std::regex_search(line.statement, match, compiled(R"(next_stage \* (\d+)ll)"));
+  };
+  if (ahead && mutant.before.find("terms_there") != std::string::npos &&
+      std::ranges::any_of(lines, is_stage) && launched.largest("terms") >= 3 * std::stoll(match[1]))
+    return "the first stages have all their terms";
+  return {};
+}
+
 /// Stores of two columns at a time are there where the number of columns is even.
 std::string_view why_equal_in_pairs(const TextMutant& mutant, const std::vector<Line>& lines,
                                     size_t at) {
@@ -287,6 +309,7 @@ std::string_view why_equal_of_gpus(const TextMutant& mutant, const std::vector<L
     std::string_view reason = why_equal_in_fragments(mutant, lines, at);
     if (reason.empty()) reason = why_equal_in_guard(mutant, lines, at, launched);
     if (reason.empty()) reason = why_equal_in_pairs(mutant, lines, at);
+    if (reason.empty()) reason = why_equal_in_parts(mutant, lines, at, launched);
     if (!reason.empty()) return reason;
   }
   if (mutant.text.find("cluster_barrier") != std::string::npos) {

@@ -136,6 +136,9 @@ std::vector<Subject> subjects_of_gpus(const char* lstm) {
                {"M=65 K=18 N=68", "M=67 K=258 N=36", "M=33 K=74 N=72"}),
       of_sizes(product("copied_product_in_bf16", kStoredInBf16, Precision::bf16, Numbers::whole),
                {"M=65 K=456 N=65", "M=70 K=24 N=133", "M=33 K=72 N=35"}),
+      // In five parts, which another launch adds.
+      of_sizes(product("copied_product_in_parts", kStoredInBf16, Precision::bf16, Numbers::whole),
+               {"M=34 K=1300 N=41", "M=65 K=1300 N=65"}),
       staged(product_of("product_in_3xtf32", Precision::tf32x3)),
       staged(product_of("product_in_tf32", Precision::tf32)),
       staged(product_of("product_in_bf16", Precision::bf16)),

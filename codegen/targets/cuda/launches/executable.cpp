@@ -248,6 +248,7 @@ void GpuExecutable::launch(const Launch& launch, const Stream& stream) const {
     check_cluster(kernel, shape);
   }
   stream.launch(kernel, shape, parameters.data());
+  if (launch.rest) this->launch(*launch.rest, stream);
 }
 
 void GpuExecutable::check_cluster(const Kernel& kernel, const LaunchShape& shape) const {

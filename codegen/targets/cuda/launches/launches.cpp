@@ -12,6 +12,7 @@
 #include "codegen/step/collectives.h"
 #include "codegen/step/visit.h"
 #include "codegen/targets/cuda/launches/merge.h"
+#include "codegen/targets/cuda/launches/split_product.h"
 #include "codegen/targets/cuda/libraries/library_product.h"
 #include "codegen/targets/cuda/loops/loop_kernel.h"
 #include "codegen/targets/cuda/rows/row_kernel.h"
@@ -33,7 +34,8 @@ class Recorder {
         gpu_(gpu),
         wanted_(wanted),
         alternatives_(alternatives),
-        position_(size_t(plan.loop_depth)) {
+        position_(size_t(plan.loop_depth)),
+        split_(plan, gpu.shared_bytes) {
     if (alternatives.products >= 0) library_forms_.emplace(plan);
   }
 
@@ -196,22 +198,43 @@ class Recorder {
   }
 
   void nest(const NestCall& call) {
-    const NestProgram& program = plan_.programs[size_t(call.program)];
-    const NestForm form = launched_form_of(plan_, call, gpu_.shared_bytes);
+    const std::shared_ptr<const SplitProduct> split = split_.find(call);
+    std::optional<Launch> launch =
+        split ? launch_of(*split->plan, split->product) : launch_of(plan_, call);
+    if (!launch) return;
+    if (split) {
+      launch->split = split;
+      launch->rest = std::make_shared<Launch>(*launch_of(*split->plan, split->rest));
+      launches_.scratch_bytes = std::max(launches_.scratch_bytes, split->scratch_bytes);
+    }
+    if (library_forms_) launch->by_library = by_library(call);
+    if (can_be_merged(plan_.programs[size_t(call.program)], launch->grid))
+      launch->nests = {{&call, nullptr}};
+    launches_.step.push_back(std::move(*launch));
+  }
+
+  /// The launch of a nest by itself; none if there is nothing to do. Buffers that the recorder's
+  /// plan does not have are scratch memory.
+  std::optional<Launch> launch_of(const Plan& plan, const NestCall& call) {
+    const NestProgram& program = plan.programs[size_t(call.program)];
+    const NestForm form = launched_form_of(plan, call, gpu_.shared_bytes);
     const Grid grid = nest_grid(program, call, form);
-    if (is_empty(grid)) return;
-    const Known& known = known_nest(call, form);
+    if (is_empty(grid)) return std::nullopt;
+    const Known& known = known_nest(plan, call, form);
     Launch launch{.kernel = known.kernel, .grid = grid};
     if (form.pipelined) launch.shared_bytes = size_t(PipelineLayout(program, form).all());
-    for (const Parameter& parameter : known.parameters) {
-      const Address* address = address_for(parameter, plan_, call);
-      launch.arguments.push_back(
-          resolved(address != nullptr ? KernelArgument::of(*address)
-                                      : KernelArgument::of(number_for(parameter, plan_, call))));
-    }
-    if (library_forms_) launch.by_library = by_library(call);
-    if (can_be_merged(program, grid)) launch.nests = {{&call, nullptr}};
-    launches_.step.push_back(std::move(launch));
+    for (const Parameter& parameter : known.parameters)
+      launch.arguments.push_back(argument_of(parameter, plan, call));
+    return launch;
+  }
+
+  LaunchValue argument_of(const Parameter& parameter, const Plan& plan,
+                          const NestCall& call) const {
+    const Address* address = address_for(parameter, plan, call);
+    if (address == nullptr) return resolved(KernelArgument::of(number_for(parameter, plan, call)));
+    if (size_t(address->buffer) >= plan_.buffers.size())
+      return {KernelArgument::Kind::scratch, 0, {}};
+    return resolved(KernelArgument::of(*address));
   }
 
   /// The product of a nest by cuBLASLt, if supported and large enough.
@@ -240,22 +263,13 @@ class Recorder {
 
   Launch rest_of(const NestCall& call) {
     const Plan& plan = library_forms_->rest_plan();
-    const NestProgram& program = plan.programs[size_t(call.program)];
     std::string& name = rest_names_[call.program];
     if (name.empty()) name = names_.make(call.name + "_rest");
     const NestForm form = form_of(call);
     Launch launch{.kernel = kernel(nest_kernel(plan, call, form, name)),
-                  .grid = nest_grid(program, call, form)};
-    for (const Parameter& parameter : parameters_of(plan, call)) {
-      const Address* address = address_for(parameter, plan, call);
-      if (address != nullptr && library_forms_->is_scratch(*address)) {
-        launch.arguments.push_back({KernelArgument::Kind::scratch, 0, {}});
-      } else {
-        launch.arguments.push_back(
-            resolved(address != nullptr ? KernelArgument::of(*address)
-                                        : KernelArgument::of(number_for(parameter, plan, call))));
-      }
-    }
+                  .grid = nest_grid(plan.programs[size_t(call.program)], call, form)};
+    for (const Parameter& parameter : parameters_of(plan, call))
+      launch.arguments.push_back(argument_of(parameter, plan, call));
     return launch;
   }
 
@@ -306,16 +320,16 @@ class Recorder {
     return std::ranges::find(grid.blocks, 0u) != grid.blocks.end();
   }
 
-  const Known& known_nest(const NestCall& call, const NestForm& form) {
+  const Known& known_nest(const Plan& plan, const NestCall& call, const NestForm& form) {
     const auto key = std::pair(call.program, form.key());
     const auto found = nests_.find(key);
     if (found != nests_.end()) return found->second;
-    const std::vector<Parameter> parameters = parameters_of(plan_, call, form);
+    const std::vector<Parameter> parameters = parameters_of(plan, call, form);
     if (parameters.size() * sizeof(int64_t) > kMostParameterBytes)
       throw input_error({}, "%{}: the CUDA target has kernels of at most {} parameters: found {}",
                         call.name, kMostParameterBytes / sizeof(int64_t), parameters.size());
     const std::string name = names_.make(call.name + "_kernel");
-    return nests_.emplace(key, Known{kernel(nest_kernel(plan_, call, form, name)), parameters})
+    return nests_.emplace(key, Known{kernel(nest_kernel(plan, call, form, name)), parameters})
         .first->second;
   }
 
@@ -355,6 +369,7 @@ class Recorder {
   std::map<std::string, int> kernels_;  ///< by shape
   std::map<const LoopCall*, std::string> loops_;
   std::map<const TableCall*, int64_t> tables_;
+  SplitProducts split_;
   std::optional<LibraryForms> library_forms_;  ///< where cuBLASLt may compute products
   std::map<int, std::string> rest_names_;      ///< by program
   Launches launches_;

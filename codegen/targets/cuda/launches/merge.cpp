@@ -242,6 +242,7 @@ class MergedStep {
       for (Launch& launch : list) {
         keep(launch);
         for (Launch& other : launch.others) keep(other);
+        if (launch.rest != nullptr) keep(*launch.rest);
         if (launch.by_library != nullptr && launch.by_library->rest) keep(*launch.by_library->rest);
       }
     };

@@ -10,6 +10,7 @@
 
 #include "codegen/step/access.h"
 #include "codegen/step/visit.h"
+#include "codegen/targets/cuda/launches/split_product.h"
 #include "codegen/targets/cuda/launches/work.h"
 #include "ir/cases.h"
 
@@ -114,6 +115,7 @@ class Prediction {
       if (merged) of.nests = launch.nests;
       // The second launch of a loop, which adds its blocks' shares of sums, has no placement.
       if (launch.placement != nullptr) of.placement = launch.placement.get();
+      of.split = launch.split.get();
       of.loops += int64_t(launch.placement != nullptr);
       of.kernels.insert(launch.kernel);
       ++of.count;
@@ -128,6 +130,7 @@ class Prediction {
     const Record* record = nullptr;
     std::vector<LaunchedNest> nests;           ///< for a launch of several nests
     const LoopPlacement* placement = nullptr;  ///< of a loop
+    const SplitProduct* split = nullptr;
     int64_t count = 0, loops = 0;
     std::set<int> kernels;
   };
@@ -172,6 +175,14 @@ class Prediction {
     time.launch_us = figures_.launch_us * double(of.count);
     const auto times = double(of.count);
     if (!of.nests.empty()) return merged_time(std::move(time), of);
+    // Its second launch follows the first.
+    if (of.split != nullptr) {
+      for (const NestCall* call : {&of.split->product, &of.split->rest})
+        add(time, work_of(*of.split->plan, *call), figures_, Inside::launch, times);
+      time.launches *= 2;
+      time.launch_us *= 2;
+      return time;
+    }
     std::visit(Cases{[&](const NestCall& call) {
                        add(time, work_of(plan_, call), figures_, Inside::launch, times);
                      },

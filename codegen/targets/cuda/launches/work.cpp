@@ -28,7 +28,9 @@ class Counting {
         placement_(placement),
         share_(placement == nullptr ? nullptr : &placement->nests[nest]),
         nest_(nest),
-        form_(placement == nullptr ? launched_form_of(plan, call) : share_->form) {
+        form_(placement != nullptr ? share_->form
+              : depth >= 0         ? streamed_form_of(call)
+                                   : launched_form_of(plan, call)) {
     const Grid grid = nest_grid(program_, call_, form_);
     blocks_across_ = grid.blocks[0];
     blocks_down_ = grid.blocks[1];

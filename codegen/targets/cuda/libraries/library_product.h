@@ -46,9 +46,6 @@ class LibraryForms {
   /// A plan with the buffers of the plan and the programs of the rests. Its last buffer represents
   /// scratch memory.
   const Plan& rest_plan() const { return rests_; }
-  bool is_scratch(const Address& address) const {
-    return address.buffer == int(rests_.buffers.size()) - 1;
-  }
   /// Bytes of scratch memory for a product.
   static int64_t scratch_bytes(const ProductShape& shape);
 

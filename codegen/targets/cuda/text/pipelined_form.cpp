@@ -60,6 +60,7 @@ std::vector<size_t> paired_stores(const Plan& plan, const NestCall& call) {
       continue;
     const int64_t both = 2 * size_of(form.dtype);
     if (alignment_of(plan, operand.address, both) == both && operand.row % both == 0 &&
+        operand.part % both == 0 &&
         alignment_of(operand.outer, both) == both)
       stores.push_back(i);
   }
@@ -94,24 +95,23 @@ struct TileSize {
 };
 constexpr TileSize kTileSizes[] = {{128, 128, 256}, {128, 64, 176}, {64, 128, 176}, {64, 64, 128}};
 
-/// The tile whose blocks are done first where 128 multiprocessors divide them.
-void choose_tile(const NestCall& call, int64_t term_bytes, NestForm& form) {
-  double least = std::numeric_limits<double>::infinity();
-  double around = 1;
-  for (const int64_t extent : call.outer) around *= double(extent);
+double cycles_of(const NestCall& call, int64_t term_bytes, const TileSize& size) {
+  const auto tiles = [](int64_t extent, int of) { return (extent + of - 1) / of; };
+  int64_t all = tiles(call.rows, size.rows) * tiles(call.unit, size.columns);
+  for (const int64_t extent : call.outer) all *= extent;
+  const double rounds = double((all + 127) / 128);
   const double steps = double(call.products[0].panels.k * term_bytes) / PipelineLayout::kStepBytes;
-  const auto tiles = [](int64_t extent, int of) { return double((extent + of - 1) / of); };
-  for (const TileSize& size : kTileSizes) {
-    const double all = tiles(call.rows, size.rows) * tiles(call.unit, size.columns) * around;
-    const double rounds = double((int64_t(all) + 127) / 128);
-    // The first loads, and the body of the elements.
-    const double beside = 1500 + size.rows * size.columns / 8.0;
-    const double cycles = rounds * (steps * size.step_cycles + beside);
-    if (cycles >= least) continue;
-    least = cycles;
-    form.tile_rows = size.rows;
-    form.tile_columns = size.columns;
-  }
+  // The first loads, and the body of the elements.
+  const double beside = 1500 + size.rows * size.columns / 8.0;
+  return rounds * (steps * size.step_cycles + beside);
+}
+
+/// The tile whose blocks are done first.
+void choose_tile(const NestCall& call, int64_t term_bytes, NestForm& form) {
+  const auto cycles = [&](const TileSize& size) { return cycles_of(call, term_bytes, size); };
+  const TileSize& least = *std::ranges::min_element(kTileSizes, {}, cycles);
+  form.tile_rows = least.rows;
+  form.tile_columns = least.columns;
 }
 
 }  // namespace
@@ -129,6 +129,13 @@ NestForm launched_form_of(const Plan& plan, const NestCall& call, int64_t shared
        {product.a_row, product.a_k, product.b_strides.k, product.b_strides.column})
     form.far |= std::abs(stride) > std::numeric_limits<int32_t>::max() / 1024;
   return form;
+}
+
+double pipelined_cycles(const NestProgram& program, const NestCall& call, const NestForm& form) {
+  const auto size = std::ranges::find_if(kTileSizes, [&](const TileSize& each) {
+    return each.rows == form.tile_rows && each.columns == form.tile_columns;
+  });
+  return cycles_of(call, size_of(program.products[0].left), *size);
 }
 
 std::vector<Parameter> parameters_of(const Plan& plan, const NestCall& call, const NestForm& form) {

@@ -26,6 +26,10 @@ inline constexpr int64_t kLeastSharedBytes = 99 << 10;
 NestForm launched_form_of(const Plan& plan, const NestCall& call,
                           int64_t shared_bytes = kLeastSharedBytes);
 
+/// About how many cycles a call's kernel of this form takes where 128 multiprocessors divide its
+/// tiles; for comparing forms.
+double pipelined_cycles(const NestProgram& program, const NestCall& call, const NestForm& form);
+
 /// The parameters of a kernel of this form: those of its program, without the strides that the form
 /// knows.
 std::vector<Parameter> parameters_of(const Plan& plan, const NestCall& call, const NestForm& form);
