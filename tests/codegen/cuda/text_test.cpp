@@ -106,8 +106,8 @@ std::set<std::string> own_variables(const GraphPtr& graph, Precision precision,
     static const std::regex computed(
         "(?:this_|value_|all_|kept_)*"
         "(?:number|constant|product|count|add|sub|mul|div|neg|exp|tanh|sigmoid|sqrt|rsqrt|select|"
-        "less|minimum|cast|sum|mean|concat)(?:_(?:\\d+|rsqrt|sum|row|part|k))*");
-    return name != "sum" && std::regex_match(name, computed);
+        "less|minimum|cast|sum|sums|mean|concat)(?:_(?:\\d+|rsqrt|sum|row|part|k))*");
+    return name != "sum" && name != "sums" && std::regex_match(name, computed);
   });
   return own;
 }

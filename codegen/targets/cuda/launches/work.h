@@ -20,7 +20,8 @@ struct NestWork {
   double ingest_bytes = 0;
   double shared_bytes = 0;  ///< read by its threads from shared memory
   double waits = 0;         ///< how often a block waits for its loads
-  /// The same for loads several stages ahead, which wait only as far as nothing else takes as long.
+  /// The same for loads several stages ahead, which cost time only where they take longer than all
+  /// else.
   double waits_ahead = 0;
   double blocks_beside = 2;  ///< most blocks of a product's kernel on a multiprocessor
 };

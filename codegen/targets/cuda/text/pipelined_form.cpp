@@ -60,8 +60,7 @@ std::vector<size_t> paired_stores(const Plan& plan, const NestCall& call) {
       continue;
     const int64_t both = 2 * size_of(form.dtype);
     if (alignment_of(plan, operand.address, both) == both && operand.row % both == 0 &&
-        operand.part % both == 0 &&
-        alignment_of(operand.outer, both) == both)
+        operand.part % both == 0 && alignment_of(operand.outer, both) == both)
       stores.push_back(i);
   }
   return stores;

@@ -19,7 +19,7 @@ class TileBody {
   /// Starts to read the operands of the elements, so that they arrive with the sums, if a thread
   /// needs at most `most` registers for them.
   void read_ahead(TextWriter& text, int most);
-  /// Starts to read what is the same for all rows, once for all rows of a thread.
+  /// Reads what is the same for all rows, once for all rows of a thread.
   void read_columns(TextWriter& text);
   /// Computes and stores the elements, on finished sums.
   void finish(TextWriter& text);
