@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::string_view kSides[] = {"left", "right"};
 
-/// Copies so many bytes from memory, of which `there` are read; the others become zeros. Of 16
-/// bytes the first-level cache keeps nothing.
+/// Copies so many bytes from memory, of which `there` are read; the others become zeros. Copies of
+/// 16 bytes bypass the first-level cache.
 std::string copy_function(int bytes) {
   return fmt::format(
       R"(__device__ __forceinline__ void copy_{0}(unsigned to, const void* from, unsigned there) {{
