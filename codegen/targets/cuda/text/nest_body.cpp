@@ -132,10 +132,12 @@ void NestBody::write(TextWriter& text, Level level, const std::string& when) {
           text.line("{} = {};", number->second, values_[size_t(in.a)]);
         } else if (const auto kept = kept_.find(i); kept != kept_.end()) {
           const DType dtype = program_.operands[size_t(in.operand)].dtype;
-          const int from = pairs_.contains(i) ? before_rounding(in.a, dtype) : in.a;
+          const bool rounds = stores_round_ && pairs_.contains(i) && dtype == DType::bf16;
+          const int unrounded = rounds ? before_rounding(in.a) : -1;
           const std::string value =
-              converted(values_[size_t(from)], program_.body[size_t(from)].dtype,
-                        from == in.a ? dtype : program_.body[size_t(from)].dtype);
+              unrounded >= 0
+                  ? values_[size_t(unrounded)]
+                  : converted(values_[size_t(in.a)], program_.body[size_t(in.a)].dtype, dtype);
           text.line("{}[at_row][at_column] = {};", kept->second,
                     zeros_elsewhere_
                         ? fmt::format("{} ? {} : {}", when_, value, literal_text(dtype, 0))
@@ -156,13 +158,12 @@ void NestBody::write(TextWriter& text, Level level, const std::string& when) {
   }
 }
 
-/// A store of two columns rounds both to bf16: the f32 that the program rounds for it, or the same.
-int NestBody::before_rounding(int value, DType stored) const {
+/// The f32 that the program rounds to this bf16; -1: the value is something else.
+int NestBody::before_rounding(int value) const {
   const NestInstruction& in = program_.body[size_t(value)];
-  const bool rounds = stored == DType::bf16 && in.kind == NestOp::scalar &&
-                      in.op == ScalarOp::cast && in.dtype == DType::bf16 &&
-                      program_.body[size_t(in.a)].dtype == DType::f32;
-  return rounds ? in.a : value;
+  const bool rounds = in.kind == NestOp::scalar && in.op == ScalarOp::cast &&
+                      in.dtype == DType::bf16 && program_.body[size_t(in.a)].dtype == DType::f32;
+  return rounds ? in.a : -1;
 }
 
 std::vector<size_t> NestBody::loads_of_elements() const {

@@ -72,6 +72,9 @@ class NestBody {
   /// From now on these loads and stores of elements have `column` and the column behind it, at
   /// `at_column` and behind that in registers. Memory is aligned for them, and has both.
   void pair(const std::vector<size_t>& accesses) { pairs_ = {accesses.begin(), accesses.end()}; }
+  /// From now on stores of two columns round to bf16 themselves what the program rounds for them.
+  /// Nobody else may read the registers that keep it: a loop hands them on.
+  void leave_rounding_to_stores() { stores_round_ = true; }
   /// From now on these loads of elements, which have no rows, are loaded once for all rows.
   void share_rows(const std::vector<size_t>& loads) {
     for_all_rows_ = {loads.begin(), loads.end()};
@@ -112,7 +115,7 @@ class NestBody {
 
  private:
   std::vector<size_t> loads_of_elements() const;
-  int before_rounding(int value, DType stored) const;
+  int before_rounding(int value) const;
   std::string guard_of(const NestOperand& operand) const;
   bool is_of(size_t access, Columns columns) const {
     return pairs_.contains(access) == (columns == Columns::two);
@@ -148,7 +151,7 @@ class NestBody {
   std::set<size_t> pairs_;                     ///< accesses of two columns
   std::set<size_t> for_all_rows_;              ///< loads of share_rows()
   std::string when_;
-  bool zeros_elsewhere_ = false;
+  bool zeros_elsewhere_ = false, stores_round_ = false;
 };
 
 }  // namespace graphc::core::cuda

@@ -299,6 +299,7 @@ class PipelinedText {
         copies_(program, form, layout_, body_),
         fragments_(program, layout_) {
     body_.pair(form.pipelined->pairs);
+    body_.leave_rounding_to_stores();
   }
 
   const std::string& write() {
