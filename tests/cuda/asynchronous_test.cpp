@@ -108,9 +108,9 @@ std::string run_exchange(const std::string& body, uint64_t seed) {
 }
 
 std::string exchanged_for(const std::string& from, const std::string& to) {
-  const size_t at = exchange_body.find(from);
-  EXPECT_NE(at, std::string::npos) << from;
-  return exchange_body.substr(0, at) + to + exchange_body.substr(at + from.size());
+  const std::string body = exchanged(exchange_body, from, to);
+  EXPECT_NE(body, "") << from;
+  return body;
 }
 
 TEST(EmulatorAsynchronous, CountedWritesArriveInEveryOrder) {

@@ -86,6 +86,12 @@ void run_kernel(const Module& module, Launch launch, DeviceMemory& memory, Argum
   run(*module.find(module.kernels().at(0)), launch, memory);
 }
 
+/// The text with the first `from` exchanged for `to`; "" if there is none.
+inline std::string exchanged(std::string text, std::string_view from, std::string_view to) {
+  const size_t at = text.find(from);
+  return at == std::string::npos ? "" : text.replace(at, from.size(), to);
+}
+
 /// A kernel of up to 1024 threads with this body.
 inline std::string kernel_text(const std::string& parameters, const std::string& body) {
   return "extern \"C\" __global__ void __launch_bounds__(1024) tested(" + parameters + ") {\n" +

@@ -190,7 +190,7 @@ const Exchange kExchangesOfCopies[] = {
     // What a lane loads.
     {R"(warp_row \+ lane % 16)", "warp_row + lane % 8"},
     {R"(lane / 16 \* 16\))", "(1 - lane / 16) * 16)"},
-    {R"(\(in_group\) \*|in_group\) \*)", "(in_group ^ 1)) *"},
+    {R"(\+ in_group\) \*)", "+ (in_group ^ 1)) *"},
     {R"(at_row \* (\d+)\))", "at_row * ($1 / 2))"},
     {R"(warp_column \+ at_column \* 4 \+ group)", "warp_column + at_column * 4 + in_group"},
     {R"(\[0\] = __float_as_uint\(at\[0\]\))", "[0] = __float_as_uint(at[8])"},
