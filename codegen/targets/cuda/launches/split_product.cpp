@@ -14,8 +14,8 @@ constexpr int64_t kMostParts = 16;
 constexpr double kGain = 0.8;
 constexpr int64_t kSumBytes = int64_t{sizeof(float)};
 
-/// The cycles that the rest takes as a launch of its own: the launch, and sums of all parts that
-/// are written and read again, by 128 multiprocessors at 58 bytes a cycle each.
+/// The cycles that the rest takes as a launch of its own: 1,800 for the launch, 1 us, and sums of
+/// all parts that are written and read again, by 128 multiprocessors at 58 bytes a cycle each.
 double cycles_of_rest(const NestCall& call, int64_t parts) {
   return 1800 + 2.0 * double(parts * call.rows * call.unit * kSumBytes) / (128 * 58);
 }

@@ -4,7 +4,6 @@
 
 #include <map>
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "codegen/step/plan.h"
@@ -17,8 +16,8 @@ namespace graphc::core::cuda {
 struct SplitProduct {
   std::shared_ptr<const Plan> plan;
   NestCall product, rest;
-  int64_t parts = 0;
-  int64_t scratch_bytes = 0;
+  int64_t parts = 0;          ///< of the terms, all equal
+  int64_t scratch_bytes = 0;  ///< of the sums, [parts, rows, columns] of f32
 };
 
 /// Finds the products of a plan that are worth it: pipelined ones (text/pipelined_form.h) whose
@@ -29,6 +28,7 @@ class SplitProducts {
   SplitProducts(const Plan& plan, int64_t shared_bytes)
       : plan_(plan), shared_bytes_(shared_bytes) {}
 
+  /// The call as two; null: it stays one launch.
   std::shared_ptr<const SplitProduct> find(const NestCall& call);
 
  private:

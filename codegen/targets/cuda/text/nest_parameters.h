@@ -27,8 +27,8 @@ struct HandedOn {
 
 /// How an operand of a product comes to shared memory by asynchronous copies.
 struct CopiedOperand {
-  bool along_terms =
-      true;        ///< whether memory has its terms side by side; else its rows, or columns
+  /// Whether memory has its terms side by side; otherwise its rows, or its columns.
+  bool along_terms = true;
   int bytes = 16;  ///< of a copy: 4, 8 or 16
   bool operator==(const CopiedOperand&) const = default;
 };

@@ -6,6 +6,7 @@
 
 namespace graphc::core::cuda::internal {
 
+/// `shared_address`, which converts a pointer.
 constexpr std::string_view kSharedAddress =
     R"(// The address of shared memory, as instructions for it take it.
 __device__ __forceinline__ unsigned shared_address(const float* at) {
