@@ -25,6 +25,9 @@ GraphPtr run_passes(const GraphPtr& graph, const Pipeline& pipeline, const Compi
 Pipeline passes_for(const CompileOptions& options, const KernelTraits& traits) {
   Pipeline pipeline =
       standard_pipeline(options.variant, options.unroll, options.remat, options.recurrence);
+  const auto chunk = std::ranges::find(pipeline, &passes::chunk, &PassUse::pass);
+  if (chunk != pipeline.end() && traits.largest_whole > 0)
+    chunk->options.set("bytes", std::to_string(traits.largest_whole));
   if (!traits.keeps_rows_apart || options.variant != "fused") return pipeline;
   const auto remat = std::ranges::find(pipeline, &passes::remat, &PassUse::pass);
   if (remat != pipeline.end()) remat->options.set("matrices", "true");

@@ -48,8 +48,8 @@ struct CompileOptions {
   /// chooses), or chunks=N.
   std::string recurrence = "auto";
   /// Bytes that the values of a step may take, where the target can trade them for time: 0: what
-  /// the machine has. A step that needs more saves fewer states of its loops if `remat` is `auto`,
-  /// and is not refused if that is not enough.
+  /// the machine, or the GPU, has. A step that needs more saves fewer states of its loops if
+  /// `remat` is `auto`, and is not refused if that is not enough.
   int64_t memory = 0;
   /// The architecture to compile for: CPU features ("x86-64-v3") or the architecture of a GPU
   /// ("sm_90a"). Empty: that of this machine.
@@ -129,6 +129,9 @@ struct KernelTraits {
   /// Under precision bf16, products outside loops of at least kLeastCopied multiply-adds read bf16
   /// copies of f32 factors.
   bool copies_factors = false;
+  /// Bytes of a product's result from which work around it is done for some rows at a time
+  /// (passes/chunk.cpp); 0: as that pass decides.
+  int64_t largest_whole = 0;
 };
 /// Below, a library is not tried either (CudaOptions::least_tried_work).
 inline constexpr int64_t kLeastCopied = int64_t{1} << 23;

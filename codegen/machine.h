@@ -69,6 +69,13 @@ struct Machine {
   /// Whether a product puts its matrix into panels in each call, unless they exist. Else it reads
   /// the matrix as it lies.
   bool packs_matrices = true;
+  /// Whether panels hold factors that are rounded to bf16 as such.
+  bool packs_factors = false;
+  /// Bytes at multiples of which rows of a matrix begin if large products read it in bf16
+  /// (codegen/lower/pitch.h); 0: rows lie side by side.
+  int64_t pitch = 0;
+  /// Multiply-adds of such a product, at least: others take about as long as a launch.
+  int64_t pitched_from = int64_t{1} << 23;
   /// Whether evaluating an elementary function takes longer than storing its value and loading it
   /// again.
   bool keeps_functions = false;

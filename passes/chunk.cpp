@@ -282,7 +282,7 @@ bool has_room(const Graph& graph, const RowCluster& cluster) {
 GraphPtr run_chunk(const GraphPtr& graph, const PassOptions& options, Remarks& remarks) {
   // Measured: a value that fits in memory is faster whole, because each chunk reads and writes
   // every sum over the rows (docs/decisions/0004).
-  const int64_t bytes = options.get_int("bytes", int64_t{144} << 20);
+  const int64_t bytes = options.get_int("bytes", kLargestWhole);
   const int64_t fewest = options.get_int("rows", 128);
   if (bytes < 4 || fewest < 1)
     throw Error(ErrorKind::usage, {}, "chunk: bytes is at least 4 and rows at least 1");

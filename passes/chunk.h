@@ -24,6 +24,10 @@ struct RowMember {
   int axes = 1;
 };
 
+/// Bytes of a product's result up to which the pass `chunk` keeps it whole: measured on CPUs
+/// (docs/decisions/0004).
+inline constexpr int64_t kLargestWhole = int64_t{144} << 20;
+
 /// Nodes that can be computed for a subset of the rows.
 struct RowCluster {
   const Node* seed = nullptr;        ///< the product

@@ -43,8 +43,12 @@ const std::map<std::string, Names> codegen_may_include = {
     // A compilation is for a target, and a target compiles: one floor.
     {"compile", {"options", "target"}},
     {"target", {"compile"}},
-    {"cpu", {"nest", "step", "walk", "machine", "plan", "lower", "options", "compile", "target"}},
-    {"cuda", {"nest", "step", "machine", "plan", "lower", "options", "compile", "target"}},
+    {"within_memory", {"compile"}},
+    {"cpu",
+     {"nest", "step", "walk", "machine", "plan", "lower", "options", "compile", "target",
+      "within_memory"}},
+    {"cuda",
+     {"nest", "step", "machine", "plan", "lower", "options", "compile", "target", "within_memory"}},
     {"reference", {"compile", "target"}},
     {"targets", {"compile", "target"}},
 };

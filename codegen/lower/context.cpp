@@ -90,6 +90,7 @@ View groups_side_by_side(int buffer, const Type& type, int groups) {
 View LowerContext::destination(Value value, const ViewMap& wanted, bool spaced, int groups) {
   const View* place = wanted.find(value);
   if (place != nullptr) return *place;
+  if (pitched.contains({value.node, value.index})) return with_pitch(value.type(), value.name());
   const auto slot = history_slots.find({value.node, value.index});
   Type type = value.type();
   if (slot != history_slots.end()) type.shape = type.shape.with(0, type.shape[0] + 1);
@@ -111,17 +112,35 @@ View LowerContext::with_spaced_steps(const Type& type, const std::string& name) 
   return view;
 }
 
+View LowerContext::with_pitch(const Type& type, const std::string& name) {
+  const int64_t size = size_of(type.dtype), pitch = machine_.pitch;
+  const int64_t row = (type.shape[-1] * size + pitch - 1) / pitch * pitch;
+  const int64_t rows = type.shape.with(-1, 1).elements();
+  View view = contiguous_view(add_buffer(name, Place::arena, 0, rows * row), type);
+  view.strides = type.shape.with(-1, row / size).strides();
+  return view;
+}
+
 void LowerContext::add(std::optional<Family> family, decltype(Record::call) call) {
   records_->push_back({family, std::move(call)});
 }
 
+int LowerContext::program_of(NestProgram program) {
+  const auto [found, added] = program_index_.emplace(program.text(), int(plan_.programs.size()));
+  if (program.tile.lanes == 0) program.tile = machine_.tile(program);
+  if (added) plan_.programs.push_back(std::move(program));
+  return found->second;
+}
+
 NestCall LowerContext::call_of(Nest nest) {
-  const std::string text = nest.program.text();
-  const auto [found, added] = program_index_.emplace(text, int(plan_.programs.size()));
-  if (nest.program.tile.lanes == 0) nest.program.tile = machine_.tile(nest.program);
-  if (added) plan_.programs.push_back(std::move(nest.program));
-  nest.call.program = found->second;
+  nest.call.program = program_of(std::move(nest.program));
   return std::move(nest.call);
+}
+
+void LowerContext::read_right_as(DType dtype, NestCall& call, size_t product) {
+  NestProgram program = plan_.programs[size_t(call.program)];
+  program.products[product].right = dtype;
+  call.program = program_of(std::move(program));
 }
 
 View LowerContext::by_rows(View view) const {

@@ -88,6 +88,8 @@ class LowerContext {
   void add(std::optional<Family> family, Nest nest) { add(family, call_of(std::move(nest))); }
   /// The call of a nest, whose program the plan now has; equal programs are one.
   NestCall call_of(Nest nest);
+  /// The right factor of one of its products is of this type from now on.
+  void read_right_as(DType dtype, NestCall& call, size_t product);
   void copy(const View& from, const View& to, const std::string& name);
   void copy_unless_there(const View& from, const View& to, const std::string& name);
   /// The view, or a copy of it that is contiguous.
@@ -133,6 +135,8 @@ class LowerContext {
 
   /// Emitted values that get a slot more, for their shifted history (codegen/lower/history.h).
   std::map<std::pair<const Node*, int>, ShiftedHistory> history_slots;
+  /// Results of kernels whose rows begin at multiples of Machine::pitch (codegen/lower/pitch.h).
+  std::set<std::pair<const Node*, int>> pitched;
   /// The derived forms that the plan has so far.
   MadePanels forms;
   /// The rows of the loop that is being lowered, if each has a matrix (passes/kernels/
@@ -148,10 +152,14 @@ class LowerContext {
   int64_t collectives = 0;
 
  private:
+  /// The number of a program, which the plan now has; equal ones are one.
+  int program_of(NestProgram program);
   /// Memory for a value of several steps. Steps at multiples of large powers of two would all lie
   /// in the same sets of the caches: a row that is gone through in all steps has space between
   /// them.
   View with_spaced_steps(const Type& type, const std::string& name);
+  /// Memory for a matrix, or several, whose rows begin at multiples of Machine::pitch.
+  View with_pitch(const Type& type, const std::string& name);
   /// The view with `matrix_rows` as its first axes and at least one more, if it has that many
   /// elements: units before them are dropped.
   View by_rows(View view) const;

@@ -11,6 +11,7 @@
 #include "codegen/lower/context.h"
 #include "codegen/lower/contraction.h"
 #include "codegen/lower/panels.h"
+#include "codegen/lower/pitch.h"
 #include "codegen/lower/rows.h"
 #include "codegen/lower/stored_part.h"
 #include "codegen/plan/memory.h"
@@ -292,6 +293,7 @@ void lower_nodes(LowerContext& context, const Graph& graph, ViewMap& views, View
   const std::vector<bool> live = live_nodes(graph);
   context.note_uses(graph, live);
   find_histories(context, graph);
+  find_pitched(context, graph);
   want_before_rearranging(context, graph, wanted);
   const Graph* const outer = std::exchange(context.lowered, &graph);
   for (const Node& node : graph.nodes()) {

@@ -25,10 +25,25 @@ MadePanels::iterator find_panels(MadePanels& made, const PanelKey& key) {
   return std::ranges::find_if(made, [&](const auto& each) { return is_same(each.first, key); });
 }
 
+const NestProduct& program_of(const LowerContext& context, const NestCall& call,
+                              const CallProduct& product) {
+  const size_t index = size_t(&product - call.products.data());
+  return context.plan().programs[size_t(call.program)].products[index];
+}
+
+/// The product's panels: factors that are rounded to bf16 can lie in them as such.
+PanelForm form_of(const LowerContext& context, const NestCall& call, const CallProduct& product) {
+  PanelForm form = product.panels;
+  const NestProduct& program = program_of(context, call, product);
+  if (context.machine().packs_factors && program.factors == Factors::bf16) form.dtype = DType::bf16;
+  return form;
+}
+
 /// What the product's panels are made of: a matrix for each index of the axes around the rows along
 /// which its right operand moves. Nothing if the matrices do not lie at equal distances.
-std::optional<PanelKey> key_of(const NestCall& call, const CallProduct& product) {
-  PanelKey key{product.b, product.b_strides, product.panels};
+std::optional<PanelKey> key_of(const LowerContext& context, const NestCall& call,
+                               const CallProduct& product) {
+  PanelKey key{product.b, product.b_strides, form_of(context, call, product)};
   for (size_t axis = call.outer.size(); axis-- > 0;) {
     const int64_t stride = product.right_outer[axis];
     if (stride == 0 || call.outer[axis] == 1) continue;
@@ -44,10 +59,13 @@ PanelCall panel_call(const PanelKey& key, const Address& to, const std::string& 
 }
 
 /// The product then reads panels at this address.
-void read_panels(const NestCall& call, const PanelKey& key, const Address& panels,
+void read_panels(LowerContext& context, NestCall& call, const PanelKey& key, const Address& panels,
                  CallProduct& product) {
   product.b = panels;
   product.in_panels = true;
+  product.panels = key.form;
+  if (context.machine().packs_factors && program_of(context, call, product).right != key.form.dtype)
+    context.read_right_as(key.form.dtype, call, size_t(&product - call.products.data()));
   int64_t bytes = key.form.bytes();
   for (size_t axis = call.outer.size(); axis-- > 0;) {
     if (product.right_outer[axis] == 0 || call.outer[axis] == 1) continue;
@@ -58,12 +76,12 @@ void read_panels(const NestCall& call, const PanelKey& key, const Address& panel
 
 /// Gives the product a derived form of the state that its matrix is, if it is one and does not move
 /// with a loop; false if it is not.
-bool read_form(LowerContext& context, const NestCall& call, CallProduct& product) {
+bool read_form(LowerContext& context, NestCall& call, CallProduct& product) {
   const Address& from = product.b;
   if (context.plan().buffers[size_t(from.buffer)].place != Place::state || !from.terms.empty() ||
       from.at_first)
     return false;
-  const std::optional<PanelKey> key = key_of(call, product);
+  const std::optional<PanelKey> key = key_of(context, call, product);
   if (!key) return false;
   auto found = find_panels(context.forms, *key);
   if (found == context.forms.end()) {
@@ -75,16 +93,16 @@ bool read_form(LowerContext& context, const NestCall& call, CallProduct& product
         context.add_form(state + ".panels", key->matrices * key->form.bytes(), {from.buffer}, make);
     found = context.forms.emplace(context.forms.end(), *key, form);
   }
-  read_panels(call, *key, found->second, product);
+  read_panels(context, call, *key, found->second, product);
   return true;
 }
 
 /// Lets the product read panels that are made before the open loops whose steps all find the same
 /// matrix; false if there is no such loop.
-bool read_panels_before_loops(LowerContext& context, const NestCall& call, CallProduct& product) {
+bool read_panels_before_loops(LowerContext& context, NestCall& call, CallProduct& product) {
   LowerContext::OpenLoop* const loop = context.loop_that_keeps(product.b);
   if (loop == nullptr || !context.machine().packs_matrices) return false;
-  const std::optional<PanelKey> key = key_of(call, product);
+  const std::optional<PanelKey> key = key_of(context, call, product);
   if (!key) return false;
   auto found = find_panels(loop->panels, *key);
   if (found == loop->panels.end()) {
@@ -97,7 +115,7 @@ bool read_panels_before_loops(LowerContext& context, const NestCall& call, CallP
     });
     found = loop->panels.emplace(loop->panels.end(), *key, to);
   }
-  read_panels(call, *key, found->second, product);
+  read_panels(context, call, *key, found->second, product);
   return true;
 }
 
@@ -109,7 +127,7 @@ void make_panels(LowerContext& context, std::vector<NestCall>& calls) {
     for (CallProduct& product : call.products) {
       if (read_form(context, call, product) || read_panels_before_loops(context, call, product))
         continue;
-      const std::optional<PanelKey> key = key_of(call, product);
+      const std::optional<PanelKey> key = key_of(context, call, product);
       if (!key) continue;
       auto found = find_panels(made, *key);
       if (found == made.end()) {
@@ -119,7 +137,7 @@ void make_panels(LowerContext& context, std::vector<NestCall>& calls) {
         found = made.emplace(made.end(), *key, panels.to);
         context.add(Family::recurrent, std::move(panels));
       }
-      read_panels(call, *key, found->second, product);
+      read_panels(context, call, *key, found->second, product);
     }
   }
 }

@@ -6,15 +6,17 @@
 #include <map>
 #include <mutex>
 
+#include "codegen/lower/lower.h"
 #include "codegen/step/flop.h"
 #include "codegen/targets/cpu/compiled_plan.h"
 #include "codegen/targets/cpu/jit/jit.h"
 #include "codegen/targets/cpu/machine.h"
 #include "codegen/targets/cpu/support.h"
 #include "codegen/targets/cpu/target.h"
-#include "codegen/targets/cpu/within_memory.h"
+#include "codegen/within_memory.h"
 #include "ir/scan.h"
 #include "runtime/cores.h"
+#include "runtime/memory_size.h"
 
 namespace graphc::core {
 namespace {
@@ -137,7 +139,14 @@ int team_size(const Graph& kernels, const CompileOptions& options) {
 GraphPtr form_cpu_kernels(const GraphPtr& graph, const CompileOptions& options,
                           CompileReport& report) {
   GraphPtr kernels = form_kernels_for(graph, options, report, targets::cpu.kernels);
-  kernels = within_memory(graph, std::move(kernels), options, report);
+  const StepMemory memory{options.memory > 0 ? options.memory : memory_size(), targets::cpu.kernels,
+                          [&](const Graph& formed) {
+                            const Machine machine =
+                                machine_of(cpu_of(options), team_size(formed, options),
+                                           factors_of(options.precision));
+                            return make_plan(formed, machine).arena_bytes;
+                          }};
+  kernels = within_memory(graph, std::move(kernels), options, memory, report);
   check_supported(*kernels);
   return kernels;
 }

@@ -62,6 +62,8 @@ Machine gpu_machine(Precision precision, std::string_view architecture) {
   machine.reorders_phases = true;
   machine.leaves_out_unneeded = false;
   machine.packs_matrices = false;
+  machine.packs_factors = true;
+  machine.pitch = 16;  // cp.async copies as much, and cuBLASLt's fast kernels want it
   machine.products = {
       {DType::f32, DType::f32, DType::f32, 1, factors},
       {DType::f64, DType::f64, DType::f64, 1},
@@ -110,9 +112,11 @@ Gpu gpu_of(std::string_view architecture) {
   // CUDA C++ Programming Guide, "Technical Specifications per Compute Capability": shared memory
   // of a block. Multiprocessors: A100, A10, L40, B200.
   if (is("sm_80")) return with(108, 163);
+  if (is("sm_10")) return with(148, 227);
+  gpu.memory_bytes = 24'000'000'000;
   if (is("sm_86")) return with(72, 99);
   if (is("sm_89")) return with(142, 99);
-  if (is("sm_10")) return with(148, 227);
+  gpu.memory_bytes = 16'000'000'000;
   // The minimum over all GPUs that the text is for.
   return with(40, 64);
 }

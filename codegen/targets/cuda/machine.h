@@ -42,8 +42,9 @@ struct Gpu {
   int capability = 90;  ///< compute capability, times ten
   int multiprocessors = 132;
   int64_t shared_bytes = 227 << 10;  ///< maximum for a block
-  double clock_per_us = 1755;        ///< cycles per microsecond
-  double fma_per_clock = 128;        ///< f32, per multiprocessor
+  int64_t memory_bytes = 80'000'000'000;
+  double clock_per_us = 1755;      ///< cycles per microsecond
+  double fma_per_clock = 128;      ///< f32, per multiprocessor
   double mma_per_clock = 1024;     ///< tf32 on tensor cores, per multiprocessor; twice for 16 bits
   double bytes_per_clock = 58;     ///< from the second-level cache into a multiprocessor
   double memory_latency_us = 0.6;  ///< of a load from the second-level cache that nothing hides

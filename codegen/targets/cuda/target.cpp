@@ -7,6 +7,7 @@
 
 #include "codegen/lower/lower.h"
 #include "codegen/step/serialize.h"
+#include "codegen/targets/cuda/form_kernels.h"
 #include "codegen/targets/cuda/launches/code.h"
 #include "codegen/targets/cuda/launches/executable.h"
 #include "codegen/targets/cuda/launches/merge.h"
@@ -61,9 +62,10 @@ struct Compilation {
 
 using GpuExecutablePtr = std::unique_ptr<cuda::GpuExecutable>;
 
-GraphPtr form_gpu_kernels(const GraphPtr& graph, const CompileOptions& options,
-                          CompileReport& report) {
-  return form_kernels_for(graph, options, report, targets::cuda.kernels);
+GraphPtr form_kernels(const Compilation& all, const CompileOptions& options) {
+  return cuda::form_gpu_kernels(all.graph, options,
+                                cuda::gpu_machine(options.precision, all.code.architecture),
+                                int64_t(all.device->properties().memory_bytes), all.report);
 }
 
 /// `kernels`: the graph after the passes of the options' variant.
@@ -95,7 +97,7 @@ GpuExecutablePtr compile_kernels(const Compilation& all, const GraphPtr& kernels
 }
 
 GpuExecutablePtr compile_variant(const Compilation& all, const CompileOptions& options) {
-  return compile_kernels(all, form_gpu_kernels(all.graph, options, all.report), options);
+  return compile_kernels(all, form_kernels(all, options), options);
 }
 
 bool has_layers(const Graph& graph) {
@@ -152,7 +154,7 @@ GpuExecutablePtr compile_faster(const Compilation& all, CompileOptions options) 
                                   "--variant=cudnn uses it"});
     return compile_variant(all, options);
   }
-  const GraphPtr with_layers = form_gpu_kernels(all.graph, library, all.report);
+  const GraphPtr with_layers = form_kernels(all, library);
   if (!has_layers(*with_layers)) return compile_kernels(all, with_layers, library);
   const std::string key = fmt::format(
       "cuDNN {} or our own on {}, {}, precision {}, placement {}, products {}\n{}",
@@ -199,8 +201,8 @@ void clear_caches() {
   cuda::Choices::clear();
 }
 
-constexpr std::array<std::string_view, 6> kCudaOptions{"variant",    "unroll",    "remat",
-                                                       "recurrence", "placement", "products"};
+constexpr std::array<std::string_view, 7> kCudaOptions{
+    "variant", "unroll", "remat", "recurrence", "memory", "placement", "products"};
 constexpr std::array<std::string_view, 4> kCudaStages{"plan", "step", "cuda", "ptx"};
 
 /// The default architecture for showing stages without a GPU.
@@ -276,12 +278,14 @@ std::string show_cuda(const GraphPtr& graph, const CompileOptions& options,
   CompileReport report;
   const std::string architecture =
       options.architecture.empty() ? kShownArchitecture : options.architecture;
-  const Plan plan = make_plan(*form_gpu_kernels(graph, options, report),
-                              cuda::gpu_machine(options.precision, architecture));
+  const cuda::Gpu gpu = cuda::gpu_of(options.architecture);
+  const Machine machine = cuda::gpu_machine(options.precision, architecture);
+  const Plan plan = make_plan(
+      *cuda::form_gpu_kernels(graph, options, machine, gpu.memory_bytes, report), machine);
   if (stage == "step") return step_text(plan);
   const cuda::Launches launches =
-      cuda::make_launches(plan, cuda::gpu_of(options.architecture), options.cuda.placement,
-                          cuda::Merging::together, shown_alternatives(options.cuda, stage));
+      cuda::make_launches(plan, gpu, options.cuda.placement, cuda::Merging::together,
+                          shown_alternatives(options.cuda, stage));
   if (stage == "plan")
     return print(plan) + launches_text(launches) + products_text(launches, options) +
            exchanges_text(launches) + cuda::branches_text(cuda::branches_of(launches.step)) + "\n" +

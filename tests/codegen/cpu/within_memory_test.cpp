@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Steps that need more memory than they may have.
-#include "codegen/targets/cpu/within_memory.h"
+#include "codegen/within_memory.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

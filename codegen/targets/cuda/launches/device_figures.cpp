@@ -50,6 +50,7 @@ Gpu gpu_of_device(const Device& device, const std::string& architecture) {
   gpu.capability =
       std::min(device.properties().major * 10 + device.properties().minor, gpu.capability);
   gpu.multiprocessors = device.properties().multiprocessors;
+  gpu.memory_bytes = int64_t(device.properties().memory_bytes);
   gpu.shared_bytes = int64_t(device.properties().shared_per_block_optin);
   KnownClusters::of_process().read(device, gpu);
   return gpu;

@@ -35,23 +35,25 @@ std::string_view copied_type(DType dtype) {
   }
 }
 
+void replace_all(std::string& text, std::string_view from, std::string_view to) {
+  for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+    text.replace(at, from.size(), to);
+}
+
 /// A kernel whose text has {T} for the type of rows, {I} for that of indices and {D} for that of
 /// distinct indices.
 KernelText kernel_from(std::string_view name, std::string text, const TableCall& call,
                        std::string_view row_type) {
-  const auto replace = [&](std::string_view from, std::string_view to) {
-    for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
-      text.replace(at, from.size(), to);
-  };
   const std::string sum = "{SUM}";
   if (text.find(sum) != std::string::npos) {
     const std::array<std::string, 2> both{loaded_text(call.dtype, "sum"),
                                           loaded_text(call.dtype, "rows[from + column]")};
-    replace(sum, stored_text(call.dtype, scalar_text(ScalarOp::add, call.dtype, call.dtype, both)));
+    replace_all(text, sum,
+                stored_text(call.dtype, scalar_text(ScalarOp::add, call.dtype, call.dtype, both)));
   }
-  replace("{T}", row_type);
-  replace("{I}", stored_type_text(call.index_dtype));
-  replace("{D}", stored_type_text(call.distinct_dtype));
+  replace_all(text, "{T}", row_type);
+  replace_all(text, "{I}", stored_type_text(call.index_dtype));
+  replace_all(text, "{D}", stored_type_text(call.distinct_dtype));
   KernelText kernel{std::string(name), {}};
   kernel.text = helpers_of(text) + text;
   return kernel;
@@ -242,8 +244,8 @@ extern "C" __global__ void __launch_bounds__(256, 2) merge_rows(
 
 constexpr std::string_view kPanels = R"(// Matrices [terms, parts * unit] in panels
 // [matrices][blocks][terms][parts][width], zeros where the unit ends.
-extern "C" __global__ void __launch_bounds__(256) put_in_panels(
-    const {T}* from, {T}* to, long long elements, long long of_matrix, long long terms,
+extern "C" __global__ void __launch_bounds__(256) {NAME}(
+    const {F}* from, {T}* to, long long elements, long long of_matrix, long long terms,
     long long unit, long long parts, long long width, long long from_matrix, long long from_k,
     long long from_part, long long from_column) {
   for (long long i = (long long)blockIdx.x * 256 + threadIdx.x; i < elements;
@@ -252,8 +254,8 @@ extern "C" __global__ void __launch_bounds__(256) put_in_panels(
     const long long part = of / width % parts;
     const long long term = of / width / parts % terms;
     const long long column = of / width / parts / terms * width + of % width;
-    to[i] = column < unit ? from[matrix * from_matrix + term * from_k + part * from_part +
-                                 column * from_column]
+    to[i] = column < unit ? {ROUNDED}(from[matrix * from_matrix + term * from_k +
+                                           part * from_part + column * from_column])
                           : ({T})0;
   }
 }
@@ -335,17 +337,26 @@ int64_t table_scratch_bytes(const TableCall& call) {
 KernelUse panel_kernel(const PanelCall& call) {
   const PanelForm& form = call.panels;
   const int64_t size = size_of(form.dtype), elements = call.bytes() / size;
+  const int64_t from_size = size_of(form.from);
+  const bool rounds = form.from != form.dtype;
+  GRAPHC_CHECK(!rounds || (form.from == DType::f32 && form.dtype == DType::bf16),
+               "%{}: panels of {} from {}", call.name, name_of(form.dtype), name_of(form.from));
+  std::string text(kPanels);
+  replace_all(text, "{NAME}", rounds ? "put_in_bf16_panels" : "put_in_panels");
+  replace_all(text, "{F}", rounds ? "float" : copied_type(form.from));
+  replace_all(text, "{ROUNDED}", rounds ? "bf16_bits" : "");
   TableCall none;
   none.dtype = form.dtype;
-  return {kernel_from("put_in_panels", std::string(kPanels), none, copied_type(form.dtype)),
+  return {kernel_from(rounds ? "put_in_bf16_panels" : "put_in_panels", std::move(text), none,
+                      copied_type(form.dtype)),
           threads_of(elements),
           {KernelArgument::of(call.from), KernelArgument::of(call.to), KernelArgument::of(elements),
            KernelArgument::of(form.bytes() / size), KernelArgument::of(form.k),
            KernelArgument::of(form.unit), KernelArgument::of(form.parts),
-           KernelArgument::of(form.width), KernelArgument::of(call.from_matrix / size),
-           KernelArgument::of(call.from_strides.k / size),
-           KernelArgument::of(call.from_strides.part / size),
-           KernelArgument::of(call.from_strides.column / size)}};
+           KernelArgument::of(form.width), KernelArgument::of(call.from_matrix / from_size),
+           KernelArgument::of(call.from_strides.k / from_size),
+           KernelArgument::of(call.from_strides.part / from_size),
+           KernelArgument::of(call.from_strides.column / from_size)}};
 }
 
 }  // namespace graphc::core::cuda

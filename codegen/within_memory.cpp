@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codegen/targets/cpu/within_memory.h"
+#include "codegen/within_memory.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "codegen/lower/lower.h"
-#include "codegen/target.h"
-#include "codegen/targets/cpu/machine.h"
-#include "codegen/targets/cpu/target.h"
 #include "ir/composite.h"
 #include "ir/op.h"
 #include "ir/scan.h"
 #include "passes/region.h"
 #include "passes/remat.h"
-#include "runtime/memory_size.h"
 
-namespace graphc::core::cpu {
+namespace graphc::core {
 namespace {
 
 /// All values of the graph, without those in its loops: more than a plan needs, mostly, and never
@@ -26,12 +23,6 @@ double bytes_of_values(const Graph& kernels) {
     for (const Type& type : node.types) bytes += double(type.bytes());
   }
   return bytes;
-}
-
-int64_t arena_bytes(const Graph& kernels, const CompileOptions& options) {
-  const Machine machine =
-      machine_of(cpu_of(options), team_size(kernels, options), factors_of(options.precision));
-  return make_plan(kernels, machine).arena_bytes;
 }
 
 /// The steps of the longest loop, or recurrent layer.
@@ -49,20 +40,20 @@ double megabytes(int64_t bytes) { return double(bytes) / 1e6; }
 }  // namespace
 
 GraphPtr within_memory(const GraphPtr& graph, GraphPtr kernels, const CompileOptions& options,
-                       CompileReport& report) {
-  const int64_t limit = options.memory > 0 ? options.memory : memory_size();
+                       const StepMemory& memory, CompileReport& report) {
+  const int64_t limit = memory.limit;
   if (options.remat != "auto" || !contains(*graph, ops::grad)) return kernels;
   if (2 * bytes_of_values(*kernels) <= double(limit)) return kernels;
   const int64_t every = steps_between_saved(most_steps(*graph));
-  const int64_t whole = arena_bytes(*kernels, options);
+  const int64_t whole = memory.arena_bytes(*kernels);
   if (whole <= limit || every < 2) return kernels;
   CompileOptions split = options;
   split.remat = std::to_string(every);
   // Chunks of steps keep more than the states of a few steps do.
   if (split.recurrence == "auto") split.recurrence = "steps";
   CompileReport again;
-  GraphPtr fewer = form_kernels_for(graph, split, again, targets::cpu.kernels);
-  const int64_t bytes = arena_bytes(*fewer, options);
+  GraphPtr fewer = form_kernels_for(graph, split, again, memory.traits);
+  const int64_t bytes = memory.arena_bytes(*fewer);
   report.remarks.push_back(
       {"memory",
        "",
@@ -76,4 +67,4 @@ GraphPtr within_memory(const GraphPtr& graph, GraphPtr kernels, const CompileOpt
   return bytes < whole ? fewer : kernels;
 }
 
-}  // namespace graphc::core::cpu
+}  // namespace graphc::core
