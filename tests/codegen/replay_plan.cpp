@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <optional>
 
+#include "codegen/lower/lower.h"
 #include "codegen/machine.h"
 #include "codegen/plan/memory.h"
 #include "codegen/plan/schedule.h"
 #include "codegen/step/barriers.h"
 #include "codegen/step/position.h"
 #include "codegen/step/rows_apart.h"
+#include "codegen/step/visit.h"
 #include "ir/cases.h"
 #include "tests/codegen/replay_calls.h"
 #include "tests/codegen/replay_collectives.h"

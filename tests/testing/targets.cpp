@@ -109,9 +109,10 @@ std::vector<TargetLevel> target_levels_for(unsigned number, unsigned turn) {
     if (number % row.cost != 0 || !row.target->unavailable().empty()) continue;
     const std::vector<std::string> levels = levels_of(*row.target);
     using cuda::Placement;
-    constexpr std::optional<Placement> kPlacements[] = {
-        std::nullopt, Placement::grid, Placement::block, Placement::cluster, Placement::streamed};
-    chosen.push_back({&row, levels[turn % levels.size()], kPlacements[number / row.cost % 5]});
+    constexpr std::optional<Placement> kPlacements[] = {std::nullopt,        Placement::grid,
+                                                        Placement::block,    Placement::cluster,
+                                                        Placement::streamed, Placement::launches};
+    chosen.push_back({&row, levels[turn % levels.size()], kPlacements[number / row.cost % 6]});
   }
   return chosen;
 }

@@ -52,9 +52,10 @@ CLI::Option* add_one(CLI::App& app, CompileOptions& compile, GivenOptions& given
   if (name == "placement") {
     given.word(name) = name_of(compile.cuda.placement);
     return app
-        .add_option(
-            "--placement", given.word(name),
-            "where a GPU keeps the matrices of loops: auto, streamed, grid, cluster, block or rows")
+        .add_option("--placement", given.word(name),
+                    "where a GPU keeps the matrices of loops: auto, streamed, grid, cluster, block "
+                    "or rows; "
+                    "or launches, for every step")
         ->capture_default_str();
   }
   if (name == "products") {

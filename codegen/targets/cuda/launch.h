@@ -77,6 +77,7 @@ struct Launches {
   int64_t exchange_bytes = 0;        ///< of kExchangeMemory
   int64_t ranks = 0;                 ///< that its collectives are between; 0: it has none
   unsigned most_barrier_groups = 0;  ///< maximum over the launches
+  std::vector<std::string> notes;    ///< of loops whose steps are launches
 };
 
 /// Minimum numbers of multiplications and additions from which a product gets an alternative by

@@ -21,7 +21,7 @@ size_t index_of(std::string_view what, std::span<const std::string_view> words,
       fmt::format("--{}: unknown {} '{}': there is {}", what, what, word, fmt::join(words, ", ")));
 }
 
-static_assert(kPlacementWords.size() == size_t(Placement::rows) + 2);
+static_assert(kPlacementWords.size() == size_t(Placement::launches) + 2);
 static_assert(kProductsWords.size() == size_t(Products::cublaslt) + 1);
 
 }  // namespace

@@ -11,11 +11,12 @@ namespace graphc::core {
 namespace cuda {
 
 /// Where the blocks of a loop's kernel keep its matrices, and which blocks share barriers
-/// (codegen/targets/cuda/loops/loop_placement.h).
-enum class Placement : uint8_t { streamed, grid, cluster, block, rows };
+/// (codegen/targets/cuda/loops/loop_placement.h); or, instead of a kernel of all steps, launches
+/// for each step (launches/step_launches.h).
+enum class Placement : uint8_t { streamed, grid, cluster, block, rows, launches };
 /// The spellings on a command line: "auto", for which the option is empty, then each placement.
-inline constexpr std::array<std::string_view, 6> kPlacementWords{"auto",    "streamed", "grid",
-                                                                 "cluster", "block",    "rows"};
+inline constexpr std::array<std::string_view, 7> kPlacementWords{
+    "auto", "streamed", "grid", "cluster", "block", "rows", "launches"};
 std::string_view name_of(std::optional<Placement> placement);
 /// Throws ErrorKind::usage, listing the spellings, for any other one.
 std::optional<Placement> placement_named(std::string_view word);

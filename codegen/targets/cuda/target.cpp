@@ -211,6 +211,7 @@ constexpr const char* kShownArchitecture = "sm_90a";
 /// The placements of a plan's loops, and the nests merged into one launch, a line each.
 std::string launches_text(const cuda::Launches& launches) {
   std::string text;
+  for (const std::string& note : launches.notes) text += note + "\n";
   for (const cuda::Launch& launch : launches.step) {
     if (launch.kernel < 0) continue;  // a library's
     const std::string& name = launches.kernels[size_t(launch.kernel)].name;

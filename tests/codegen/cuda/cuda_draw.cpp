@@ -12,8 +12,9 @@ namespace {
 
 using cuda::Placement;
 
-constexpr std::optional<Placement> kCudaPlacements[] = {
-    Placement::grid, Placement::block, Placement::cluster, Placement::streamed, std::nullopt};
+constexpr std::optional<Placement> kCudaPlacements[] = {Placement::grid,    Placement::block,
+                                                        Placement::cluster, Placement::streamed,
+                                                        std::nullopt,       Placement::launches};
 /// Loops stay loops in the first two, so that they have placements.
 const std::vector<Way> kCudaWays{{"fused", "loop", {1}},
                                  {"basic", "loop", {1}},
@@ -26,8 +27,8 @@ CudaDraw draw_for_cuda(unsigned seed) {
   const std::vector<TestTarget>& targets = all_test_targets();
   const TestTarget* cuda = &*std::ranges::find(targets, &targets::cuda, &TestTarget::target);
   CudaDraw draw{
-      seed, nullptr, Numbers::real, {cuda, "", kCudaPlacements[seed % 5]}, kCudaWays[seed / 5 % 4]};
-  const unsigned kind = seed / 20;
+      seed, nullptr, Numbers::real, {cuda, "", kCudaPlacements[seed % 6]}, kCudaWays[seed / 6 % 4]};
+  const unsigned kind = seed / 24;
   const int nodes = 3 + int(seed % 9);
   const bool gradient = kind % 4 == 3;
   switch (kind % 10) {

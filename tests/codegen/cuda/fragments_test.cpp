@@ -192,7 +192,7 @@ const Exchange kExchangesOfCopies[] = {
     {R"(lane / 16 \* 16\))", "(1 - lane / 16) * 16)"},
     {R"(\+ in_group\) \*)", "+ (in_group ^ 1)) *"},
     {R"(at_row \* (\d+)\))", "at_row * ($1 / 2))"},
-    {R"(warp_column \+ at_column \* 4 \+ group)", "warp_column + at_column * 4 + in_group"},
+    {R"(warp_column \+ at_two \* 16 \+ group)", "warp_column + at_two * 16 + in_group"},
     {R"(\[0\] = __float_as_uint\(at\[0\]\))", "[0] = __float_as_uint(at[8])"},
     {R"(\[1\] = __float_as_uint\(at\[(\d+)\]\))", "[1] = __float_as_uint(at[$1 + 1])"},
     // How operands come into shared memory.
@@ -214,7 +214,7 @@ const Exchange kExchangesOfCopies[] = {
     {R"("r"\(right_fragment\[0\]\), "r"\(right_fragment\[1\]\))",
      R"("r"(right_fragment[1]), "r"(right_fragment[0]))"},
     {R"("r"\(right_fragment\[2\]\))", R"("r"(right_fragment[0]))"},
-    {R"(at_column \+ 2\])", "at_column]"},
+    {R"(at_two \* 4 \+ 2\])", "at_two * 4]"},
     {R"(_pair\(__uint_as_float\(words\[0\]\), __uint_as_float\(words\[(\d)\]\)\))",
      "_pair(__uint_as_float(words[$1]), __uint_as_float(words[0]))"},
     {R"(at_term < (\d+); at_term \+= )", "at_term < $1 - 2; at_term += "},

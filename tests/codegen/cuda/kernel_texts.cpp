@@ -48,7 +48,8 @@ KernelTexts texts_of_lstm(std::string_view architecture) {
   KernelTexts texts;
   const auto lstm = make_program("lstm-layer", {"hidden=64", "steps=5", "batch=8"});
   const GraphPtr graph = lstm->model().trace("train", lstm->extents("train")).graph;
-  std::vector placements{cuda::Placement::streamed, cuda::Placement::grid, cuda::Placement::block};
+  std::vector placements{cuda::Placement::streamed, cuda::Placement::grid, cuda::Placement::block,
+                         cuda::Placement::launches};
   if (cuda::gpu_of(architecture).has_clusters()) placements.push_back(cuda::Placement::cluster);
   for (const cuda::Placement placement : placements)
     add_kernels(graph, architecture, "fused", texts, Precision::f32, placement);

@@ -35,7 +35,7 @@ using ::testing::HasSubstr;
 using cuda::Placement;
 
 constexpr Placement kPlacements[] = {Placement::streamed, Placement::grid, Placement::cluster,
-                                     Placement::block};
+                                     Placement::block, Placement::launches};
 
 Plan plan_of(const GraphPtr& graph, Precision precision = Precision::f32) {
   CompileReport report;

@@ -33,7 +33,7 @@ std::vector<PrecisionCase> cases_of_cuda() {
          precision,
          {},
          {cuda::Placement::streamed, cuda::Placement::grid, cuda::Placement::cluster,
-          cuda::Placement::block},
+          cuda::Placement::block, cuda::Placement::launches},
          [] { return std::make_shared<cuda::testing::MockDriver>(); }});
   }
   return cases;

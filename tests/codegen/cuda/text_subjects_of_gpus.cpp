@@ -64,6 +64,19 @@ Subject loop(const char* name, const char* graph, const char* size, cuda::Placem
           .tolerance = rounds ? kExact : kSplit};
 }
 
+/// Its steps are launches of their own, whose products read panels.
+Subject steps(const char* name, const char* graph, std::vector<const char*> sizes,
+              Precision precision, Numbers numbers = Numbers::whole) {
+  return {.name = name,
+          .graph = graph,
+          .sizes = std::move(sizes),
+          .having = "end_copies",
+          .placement = cuda::Placement::launches,
+          .precision = precision,
+          .numbers = numbers,
+          .tolerance = numbers == Numbers::whole ? kExact : kSplit};
+}
+
 /// With several times as many terms as the other loops, whose errors add up.
 Subject of_many_terms(Subject subject) {
   subject.tolerance *= 4;
@@ -99,6 +112,26 @@ constexpr const char* kThreeParts =
          %s = matmul(%g, %u)
          next %h = select(less(%s, 0.), %h, %x.t)
          emit %s
+       }
+       return %y, %h.e
+     })";
+
+/// Steps whose products have so many parts. Whole numbers stay whole.
+constexpr const char* kStepOfFour =
+    R"(graph @g(%x: f32[T,B,G], %v: f32[T,B,H], %h0: f32[B,H]) state (%u: f32[H,G]) {
+       %y, %h.e = scan %x.t in %x, %v.t in %v carry %h = %h0 with %u {
+         %a, %b, %c, %d = split(add(%x.t, matmul(%h, %u))) {axis = 1, parts = 4}
+         next %h = select(less(%a, %c), %h, %v.t)
+         emit add(add(%a, mul(%b, 2.)), add(mul(%c, 4.), mul(%d, 8.)))
+       }
+       return %y, %h.e
+     })";
+constexpr const char* kStepOfThree =
+    R"(graph @g(%x: f32[T,B,G], %v: f32[T,B,H], %h0: f32[B,H]) state (%u: f32[H,G]) {
+       %y, %h.e = scan %x.t in %x, %v.t in %v carry %h = %h0 with %u {
+         %a, %b, %c = split(add(%x.t, matmul(%h, %u))) {axis = 1, parts = 3}
+         next %h = select(less(%a, %c), %h, %v.t)
+         emit add(add(%a, mul(%b, 2.)), mul(%c, 4.))
        }
        return %y, %h.e
      })";
@@ -139,6 +172,13 @@ std::vector<Subject> subjects_of_gpus(const char* lstm) {
       // In five parts, which another launch adds.
       of_sizes(product("copied_product_in_parts", kStoredInBf16, Precision::bf16, Numbers::whole),
                {"M=34 K=1300 N=41", "M=65 K=1300 N=65"}),
+      steps("step_of_four_parts_in_bf16", kStepOfFour,
+            {"T=2 B=33 H=34 G=136", "T=2 B=65 H=274 G=1096"}, Precision::bf16),
+      steps("step_of_three_parts_in_tf32", kStepOfThree,
+            {"T=2 B=33 H=34 G=102", "T=2 B=65 H=258 G=774"}, Precision::tf32),
+      of_many_terms(steps("gates_of_steps_in_3xtf32", kGates,
+                          {"T=2 B=33 H=34 G=68", "T=2 B=65 H=258 G=516"}, Precision::tf32x3,
+                          Numbers::real)),
       staged(product_of("product_in_3xtf32", Precision::tf32x3)),
       staged(product_of("product_in_tf32", Precision::tf32)),
       staged(product_of("product_in_bf16", Precision::bf16)),

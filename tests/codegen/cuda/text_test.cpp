@@ -127,7 +127,8 @@ TEST(CudaText, NoValueHasTheNameOfAVariable) {
       }
     }
   };
-  const std::vector all{cuda::Placement::streamed, cuda::Placement::grid, cuda::Placement::cluster};
+  const std::vector all{cuda::Placement::streamed, cuda::Placement::grid, cuda::Placement::cluster,
+                        cuda::Placement::launches};
   expect_taken("lstm-layer", {"hidden=64", "steps=3", "batch=20"},
                {Precision::f32, Precision::bf16, Precision::tf32x3}, all);
   expect_taken("lstm-layer", {"cell=layer-norm-lstm", "hidden=40", "steps=3", "batch=5"},
@@ -146,7 +147,8 @@ TEST(CudaText, NothingWaitsForALoadBeforeTheNextOne) {
   static const std::regex as_it_is(R"(\w+\[.*\]|load_bf16_pair\(.*\)|there \? [^\[]*|product\w*)");
   int loads = 0;
   for (const auto placement : {cuda::Placement::grid, cuda::Placement::cluster}) {
-    for (const Precision precision : {Precision::f32, Precision::bf16, Precision::tf32x3}) {
+    for (const Precision precision :
+         {Precision::f32, Precision::bf16, Precision::tf32, Precision::tf32x3}) {
       KernelTexts texts;
       add_kernels(graph, "sm_90a", "fused", texts, precision, placement);
       for (const auto& [text, name] : texts) {

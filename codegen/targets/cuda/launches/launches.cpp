@@ -13,6 +13,7 @@
 #include "codegen/step/visit.h"
 #include "codegen/targets/cuda/launches/merge.h"
 #include "codegen/targets/cuda/launches/split_product.h"
+#include "codegen/targets/cuda/launches/step_launches.h"
 #include "codegen/targets/cuda/libraries/library_product.h"
 #include "codegen/targets/cuda/loops/loop_kernel.h"
 #include "codegen/targets/cuda/rows/row_kernel.h"
@@ -103,20 +104,35 @@ class Recorder {
     if (name.empty()) name = names_.make(call.name + "_loop");
     RowKernelPlan rows = kernel_of_rows(call, name);
     if (rows.kernel) return add_rows(std::move(*rows.kernel), call);
+    if (wanted_ == Placement::launches) return steps(call);
     if (auto whole = loop_kernel(plan_, call, position_, depth_, name, gpu_, wanted_)) {
+      if (!wanted_ && takes_less_in_launches(call, *whole)) return steps(call);
       if (!rows.reason.empty()) whole->note += fmt::format("; not by rows, since {}", rows.reason);
       Launch launch = launch_of(std::move(*whole), call);
-      if (alternatives_.placements >= 0 && products_of(call) >= alternatives_.placements)
+      if (alternatives_.placements >= 0 && multiply_adds_of(call) >= alternatives_.placements)
         launch.others = in_other_placements(call, name, launch.placement->placement);
       launches_.step.push_back(std::move(launch));
       return;
     }
+    steps(call);
+  }
+
+  /// Launches for each step.
+  void steps(const LoopCall& call) {
     const size_t depth = size_t(depth_++);
     for (int64_t i = 0; i < call.steps; ++i) {
       position_[depth] = position_in(call, i);
       for (const Record& inner : call.body) add(inner);
     }
     --depth_;
+  }
+
+  /// Whether launches for each step of a loop take clearly less time than its kernel; notes it.
+  bool takes_less_in_launches(const LoopCall& call, const LoopKernel& whole) {
+    if (depth_ > 0) return false;
+    const std::string note = why_in_launches(plan_, call, whole, gpu_);
+    if (!note.empty()) launches_.notes.push_back(note);
+    return !note.empty();
   }
 
   /// The kernel of a loop whose blocks take rows through all steps. No reason for a loop that is
@@ -140,17 +156,6 @@ class Recorder {
     Launch sums{.kernel = kernel(std::move(rows.sums->kernel)), .grid = rows.sums->grid};
     sums.arguments = std::move(rows.sums->arguments);
     launches_.step.push_back(std::move(sums));
-  }
-
-  /// Multiplications and additions of the products of all steps.
-  int64_t products_of(const LoopCall& call) const {
-    int64_t work = 0;
-    for (const Record& record : call.body) {
-      const auto* nest = std::get_if<NestCall>(&record.call);
-      for (const CallProduct& product : nest->products)
-        work += nest->rows * nest->unit * product.panels.parts * product.panels.k;
-    }
-    return work * call.steps;
   }
 
   /// The other placements that the loop can have on this GPU.

@@ -94,6 +94,47 @@ std::string title(const Record& record) {
                     record.call);
 }
 
+/// Steps of a loop whose values are in registers: memory is loaded ahead.
+void add_rows(LaunchTime& time, const LoopPlacement& placement, const GpuFigures& figures,
+              double steps) {
+  const double memory = placement.step_bytes / figures.memory_per_us;
+  time.bytes += placement.step_bytes * steps;
+  time.memory_us += memory * steps;
+  time.latency_us += placement.step_us * steps;
+  time.busy_us += std::max(memory, placement.step_us) * steps;
+}
+
+/// All steps of a loop that is one launch.
+void add_loop(LaunchTime& time, const Plan& plan, const LoopCall& loop, int depth,
+              const LoopPlacement& placement, const GpuFigures& figures, double times) {
+  const Gpu& gpu = figures.gpu;
+  // Clusters that do not run at the same time take further rounds.
+  const double rounds =
+      placement.placement == Placement::cluster ? double(placement.rounds(gpu)) : 1;
+  const double all = times * double(loop.steps) * rounds;
+  const bool owned = placement.placement != Placement::streamed;
+  time.steps = loop.steps;
+  if (placement.placement == Placement::rows) return add_rows(time, placement, figures, all);
+  size_t nest = 0;
+  for (const Record& record : loop.body) {
+    const auto& call = std::get<NestCall>(record.call);
+    if (is_empty_nest(plan, call)) continue;
+    const NestWork work =
+        work_of(plan, call, depth, owned ? &placement : nullptr, owned ? nest : 0);
+    add(time, work, figures, Inside::loop, all);
+    if (placement.barrier_after[nest++]) time.barriers += all;
+  }
+  time.barriers_us =
+      time.barriers *
+      (placement.placement == Placement::cluster ? gpu.cluster_barrier_us : gpu.barrier_us);
+  if (placement.counted != nullptr) {
+    const double us =
+        placement.counted->beside_us * all + placement.counted->time_to_fill(gpu) * times * rounds;
+    time.latency_us += us;
+    time.busy_us += us;
+  }
+}
+
 class Prediction {
  public:
   Prediction(const Plan& plan, const Launches& launches, const GpuFigures& figures)
@@ -134,6 +175,8 @@ class Prediction {
     int64_t count = 0, loops = 0;
     std::set<int> kernels;
   };
+
+  int64_t shared_bytes() const { return figures_.gpu.shared_bytes; }
 
   /// The number of loops around each loop.
   void find_depths(const std::vector<Record>& records, int depth) {
@@ -178,13 +221,15 @@ class Prediction {
     // Its second launch follows the first.
     if (of.split != nullptr) {
       for (const NestCall* call : {&of.split->product, &of.split->rest})
-        add(time, work_of(*of.split->plan, *call), figures_, Inside::launch, times);
+        add(time, launched_work_of(*of.split->plan, *call, shared_bytes()), figures_,
+            Inside::launch, times);
       time.launches *= 2;
       time.launch_us *= 2;
       return time;
     }
     std::visit(Cases{[&](const NestCall& call) {
-                       add(time, work_of(plan_, call), figures_, Inside::launch, times);
+                       add(time, launched_work_of(plan_, call, shared_bytes()), figures_,
+                           Inside::launch, times);
                      },
                      [&](const PanelCall& call) {
                        add_moved(time, 2.0 * double(call.bytes()), figures_, times);
@@ -193,7 +238,10 @@ class Prediction {
                      [&](const TableCall& call) {
                        add_moved(time, bytes_of(call), figures_, times / double(of.kernels.size()));
                      },
-                     [&](const LoopCall& call) { add_loop(time, call, of, double(of.loops)); },
+                     [&](const LoopCall& call) {
+                       add_loop(time, plan_, call, depths_.at(of.record), *of.placement, figures_,
+                                double(of.loops));
+                     },
                      [](const ExternCall&) {}, [](const BlockCall&) {}},
                of.record->call);
     return time;
@@ -203,7 +251,7 @@ class Prediction {
   LaunchTime merged_time(LaunchTime time, const Launched& of) const {
     NestWork all;
     for (const LaunchedNest& nest : of.nests) {
-      const NestWork work = work_of(plan_, *nest.call);
+      const NestWork work = launched_work_of(plan_, *nest.call, shared_bytes());
       all.blocks += work.blocks;
       all.operations += work.operations;
       all.bytes += work.bytes;
@@ -215,46 +263,6 @@ class Prediction {
     return time;
   }
 
-  /// Steps of a loop whose values are in registers: memory is loaded ahead.
-  void add_rows(LaunchTime& time, const LoopPlacement& placement, double steps) const {
-    const double memory = placement.step_bytes / figures_.memory_per_us;
-    time.bytes += placement.step_bytes * steps;
-    time.memory_us += memory * steps;
-    time.latency_us += placement.step_us * steps;
-    time.busy_us += std::max(memory, placement.step_us) * steps;
-  }
-
-  /// All steps of a loop that is one launch.
-  void add_loop(LaunchTime& time, const LoopCall& loop, const Launched& of, double times) const {
-    const LoopPlacement& placement = *of.placement;
-    const Gpu& gpu = figures_.gpu;
-    // Clusters that do not run at the same time take further rounds.
-    const double rounds =
-        placement.placement == Placement::cluster ? double(placement.rounds(gpu)) : 1;
-    const double all = times * double(loop.steps) * rounds;
-    const bool owned = placement.placement != Placement::streamed;
-    time.steps = loop.steps;
-    if (placement.placement == Placement::rows) return add_rows(time, placement, all);
-    size_t nest = 0;
-    for (const Record& record : loop.body) {
-      const auto& call = std::get<NestCall>(record.call);
-      if (is_empty_nest(plan_, call)) continue;
-      const NestWork work = work_of(plan_, call, depths_.at(of.record),
-                                    owned ? &placement : nullptr, owned ? nest : 0);
-      add(time, work, figures_, Inside::loop, all);
-      if (placement.barrier_after[nest++]) time.barriers += all;
-    }
-    time.barriers_us =
-        time.barriers *
-        (placement.placement == Placement::cluster ? gpu.cluster_barrier_us : gpu.barrier_us);
-    if (placement.counted != nullptr) {
-      const double us = placement.counted->beside_us * all +
-                        placement.counted->time_to_fill(gpu) * times * rounds;
-      time.latency_us += us;
-      time.busy_us += us;
-    }
-  }
-
   const Plan& plan_;
   const Launches& launches_;
   const GpuFigures& figures_;
@@ -263,6 +271,30 @@ class Prediction {
 };
 
 }  // namespace
+
+GpuFigures figures_of(const Gpu& gpu) {
+  const GpuFigures& known = all_figures()[gpu.has_clusters() ? 1 : 0];
+  const double share = double(gpu.multiprocessors) / known.gpu.multiprocessors;
+  GpuFigures figures = known;
+  figures.gpu = gpu;
+  for (double* rate : {&figures.memory_per_us, &figures.tf32_per_us, &figures.half_per_us})
+    *rate *= share;
+  return figures;
+}
+
+double loop_us(const Plan& plan, const LoopCall& loop, int depth, const LoopPlacement& placement,
+               const GpuFigures& figures) {
+  LaunchTime time;
+  add_loop(time, plan, loop, depth, placement, figures, 1);
+  return time.total_us();
+}
+
+double launch_us(const Plan& plan, const NestCall& call, const GpuFigures& figures) {
+  if (is_empty_nest(plan, call)) return 0;
+  LaunchTime time;
+  add(time, launched_work_of(plan, call, figures.gpu.shared_bytes), figures, Inside::launch, 1);
+  return figures.launch_us + time.total_us();
+}
 
 double GpuFigures::products_per_us(Factors factors, bool is_f64) const {
   if (const std::optional<TensorCost> cost = tensor_cost(factors))

@@ -42,6 +42,15 @@ const GpuFigures* gpu_figures(std::string_view architecture);
 /// The architectures that the model knows, as text.
 std::string known_gpu_figures();
 
+/// Those of the known architecture that is like the GPU, by its number of multiprocessors.
+GpuFigures figures_of(const Gpu& gpu);
+
+/// The time of all steps of a loop in one kernel, microseconds; `depth` loops are around it.
+double loop_us(const Plan& plan, const LoopCall& loop, int depth, const LoopPlacement& placement,
+               const GpuFigures& figures);
+/// That of a nest that is a launch of its own.
+double launch_us(const Plan& plan, const NestCall& call, const GpuFigures& figures);
+
 /// The component that takes the most time.
 enum class Limit : uint8_t { arithmetic, shared, ingest, memory, latency, barriers, launch };
 std::string_view name_of(Limit limit);

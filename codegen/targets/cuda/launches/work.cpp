@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "codegen/step/access.h"
@@ -20,17 +21,15 @@ bool moves_with(const Address& address, int depth) {
 
 class Counting {
  public:
-  Counting(const Plan& plan, const NestCall& call, int depth, const LoopPlacement* placement,
-           size_t nest)
+  Counting(const Plan& plan, const NestCall& call, NestForm form, int depth = -1,
+           const LoopPlacement* placement = nullptr, size_t nest = 0)
       : program_(plan.programs[size_t(call.program)]),
         call_(call),
         depth_(depth),
         placement_(placement),
         share_(placement == nullptr ? nullptr : &placement->nests[nest]),
         nest_(nest),
-        form_(placement != nullptr ? share_->form
-              : depth >= 0         ? streamed_form_of(call)
-                                   : launched_form_of(plan, call)) {
+        form_(std::move(form)) {
     const Grid grid = nest_grid(program_, call_, form_);
     blocks_across_ = grid.blocks[0];
     blocks_down_ = grid.blocks[1];
@@ -157,7 +156,12 @@ class Counting {
 
 NestWork work_of(const Plan& plan, const NestCall& call, int depth, const LoopPlacement* placement,
                  size_t nest) {
-  return Counting(plan, call, depth, placement, nest).count();
+  NestForm form = placement != nullptr ? placement->nests[nest].form : streamed_form_of(call);
+  return Counting(plan, call, std::move(form), depth, placement, nest).count();
+}
+
+NestWork launched_work_of(const Plan& plan, const NestCall& call, int64_t shared_bytes) {
+  return Counting(plan, call, launched_form_of(plan, call, shared_bytes)).count();
 }
 
 bool is_empty_nest(const Plan& plan, const NestCall& call) {

@@ -26,11 +26,13 @@ struct NestWork {
   double blocks_beside = 2;  ///< most blocks of a product's kernel on a multiprocessor
 };
 
-/// `depth` is that of the loop around the call, -1 for none. `placement`, unless null, is that of
-/// the loop, in which the call is nest number `nest`; then the loop's blocks execute it, each its
-/// own rows and columns.
-NestWork work_of(const Plan& plan, const NestCall& call, int depth = -1,
+/// Of a nest in the kernel of a loop, which `depth` loops are around. `placement`, unless null, is
+/// that of the loop, in which the call is nest number `nest`; then the loop's blocks execute it,
+/// each its own rows and columns.
+NestWork work_of(const Plan& plan, const NestCall& call, int depth,
                  const LoopPlacement* placement = nullptr, size_t nest = 0);
+/// Of a nest that is a launch of its own, whose blocks have so many bytes of shared memory.
+NestWork launched_work_of(const Plan& plan, const NestCall& call, int64_t shared_bytes);
 
 /// Whether a call has nothing to do and so is not part of its loop's kernel.
 bool is_empty_nest(const Plan& plan, const NestCall& call);

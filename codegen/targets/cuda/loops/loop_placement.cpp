@@ -147,6 +147,8 @@ std::string_view comment_of(Placement placement) {
       return "Each block owns rows, and meets no other";
     case Placement::rows:
       return "Each block takes one row through all steps";
+    case Placement::launches:  // no kernel
+      break;
   }
   return "";
 }

@@ -41,6 +41,7 @@ struct MmaLayout {
   static std::string column() {
     return "warp_column + at_column / 2 * 8 + in_group * 2 + at_column % 2";
   }
+  static std::string even_column() { return "warp_column + at_column / 2 * 8 + in_group * 2"; }
   static std::string first_column() { return "warp_column + in_group * 2"; }
 };
 

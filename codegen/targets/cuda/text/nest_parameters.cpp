@@ -188,6 +188,7 @@ std::string NestForm::key() const {
     for (const CopiedOperand& operand : pipelined->operands)
       copies += fmt::format(", copies of {} bytes along {}", operand.bytes,
                             operand.along_terms ? "terms" : "lines");
+    if (pipelined->in_panels) copies += " of panels";
     copies += fmt::format(", pairs [{}]", fmt::join(pipelined->pairs, ","));
   }
   return fmt::format("{} axes around, panels [{}], tiles of {} x {}, {} terms{}{}", outer,

@@ -37,6 +37,7 @@ struct CopiedOperand {
 struct PipelinedForm {
   std::array<CopiedOperand, 2> operands;  ///< left and right
   std::vector<size_t> pairs;              ///< stores that write two columns at a time
+  bool in_panels = false;                 ///< whether the right operand is
   bool operator==(const PipelinedForm&) const = default;
 };
 

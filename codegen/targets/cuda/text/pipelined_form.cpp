@@ -72,45 +72,78 @@ std::optional<PipelinedForm> pipelined(const Plan& plan, const NestCall& call) {
     return std::nullopt;
   const NestProduct& product = program.products[0];
   const CallProduct& of_call = call.products[0];
-  const bool is_ready = product.left == DType::bf16 && product.factors == Factors::bf16;
-  if (product.parts != 1 || of_call.in_panels || product.left != product.right ||
-      (product.left != DType::f32 && !is_ready) || product.sum != DType::f32)
+  if ((product.parts != 1 && !of_call.in_panels) || product.parts > 4 || product.sum != DType::f32)
+    return std::nullopt;
+  // Those of bf16 are multiplied as they are.
+  const auto is_ready = [&](DType dtype) {
+    return dtype == DType::bf16 && product.factors == Factors::bf16;
+  };
+  if ((product.left != DType::f32 && !is_ready(product.left)) ||
+      (product.right != DType::f32 && !is_ready(product.right)))
     return std::nullopt;
   // Few rows or columns have smaller tiles than there are here.
   if (std::min(call.rows, call.unit) <= kMmaRows) return std::nullopt;
-  const int64_t size = size_of(product.left);
-  const auto left = copied(plan, of_call.a, of_call.outer, of_call.a_k, of_call.a_row, size);
-  const auto right = copied(plan, of_call.b, of_call.right_outer, of_call.b_strides.k,
-                            of_call.b_strides.column, size);
+  const int64_t size = size_of(product.right);
+  const auto left =
+      copied(plan, of_call.a, of_call.outer, of_call.a_k, of_call.a_row, size_of(product.left));
+  const int64_t of_term = of_call.panels.width * of_call.panels.parts * size;
+  const auto right = of_call.in_panels
+                         ? copied(plan, of_call.b, of_call.right_outer, of_term, size, size)
+                         : copied(plan, of_call.b, of_call.right_outer, of_call.b_strides.k,
+                                  of_call.b_strides.column, size);
   if (!left || !right) return std::nullopt;
-  return PipelinedForm{{*left, *right}, paired_stores(plan, call)};
+  // Lanes take terms of f32 in another order than pairs of bf16 along terms.
+  if (product.left != product.right && (product.left != DType::f32 || right->along_terms))
+    return std::nullopt;
+  return PipelinedForm{{*left, *right}, paired_stores(plan, call), of_call.in_panels};
 }
 
-/// Tiles of so many rows and columns, and the cycles of a multiprocessor for a step of such a tile:
-/// loads from shared memory, of 128 bytes a cycle, and copies to it.
+/// Tiles of so many rows and columns of all parts, and the cycles of a multiprocessor for a step of
+/// such a tile: loads from shared memory, of 128 bytes a cycle, and copies to it.
 struct TileSize {
   int rows = 64, columns = 64;
   double step_cycles = 0;
 };
 constexpr TileSize kTileSizes[] = {{128, 128, 256}, {128, 64, 176}, {64, 128, 176}, {64, 64, 128}};
 
-double cycles_of(const NestCall& call, int64_t term_bytes, const TileSize& size) {
+/// Parts of a block of panels, with place for a fourth one of three.
+int places_of_parts(const NestProduct& product) {
+  return int(std::bit_ceil(unsigned(product.parts)));
+}
+
+double cycles_of(const NestProduct& product, const NestCall& call, const TileSize& size) {
   const auto tiles = [](int64_t extent, int of) { return (extent + of - 1) / of; };
-  int64_t all = tiles(call.rows, size.rows) * tiles(call.unit, size.columns);
+  int64_t all =
+      tiles(call.rows, size.rows) * tiles(call.unit, size.columns / places_of_parts(product));
   for (const int64_t extent : call.outer) all *= extent;
   const double rounds = double((all + 127) / 128);
-  const double steps = double(call.products[0].panels.k * term_bytes) / PipelineLayout::kStepBytes;
+  double steps =
+      double(call.products[0].panels.k * size_of(product.right)) / PipelineLayout::kStepBytes;
+  if (product.left != product.right) steps *= 1.5;  // twice the bytes of rows
   // The first loads, and the body of the elements.
   const double beside = 1500 + size.rows * size.columns / 8.0;
   return rounds * (steps * size.step_cycles + beside);
 }
 
-/// The tile whose blocks are done first.
-void choose_tile(const NestCall& call, int64_t term_bytes, NestForm& form) {
-  const auto cycles = [&](const TileSize& size) { return cycles_of(call, term_bytes, size); };
-  const TileSize& least = *std::ranges::min_element(kTileSizes, {}, cycles);
-  form.tile_rows = least.rows;
-  form.tile_columns = least.columns;
+/// Gives the form the tile whose blocks are done first, of those whose stages fit so many bytes of
+/// shared memory; one of panels has a block of them. False if there is none.
+bool choose_tile(const NestProgram& program, const NestCall& call, int64_t shared_bytes,
+                 NestForm& form) {
+  const NestProduct& product = program.products[0];
+  std::optional<NestForm> best;
+  double fewest = 0;
+  for (const TileSize& size : kTileSizes) {
+    form.tile_rows = size.rows;
+    form.tile_columns = size.columns / places_of_parts(product);
+    const double cycles = cycles_of(product, call, size);
+    if ((best && cycles >= fewest) || PipelineLayout(program, form).all() > shared_bytes ||
+        (form.pipelined->in_panels && form.tile_columns != form.panel_widths[0]))
+      continue;
+    best = form;
+    fewest = cycles;
+  }
+  if (best) form = *best;
+  return best.has_value();
 }
 
 }  // namespace
@@ -120,21 +153,25 @@ NestForm launched_form_of(const Plan& plan, const NestCall& call, int64_t shared
   form.pipelined = pipelined(plan, call);
   if (!form.pipelined) return form;
   const NestProgram& program = plan.programs[size_t(call.program)];
-  choose_tile(call, size_of(program.products[0].left), form);
-  if (PipelineLayout(program, form).all() > shared_bytes) return form_of(call);
+  if (!choose_tile(program, call, shared_bytes, form)) return form_of(call);
   // Offsets within a stage count up to 128 lines, or as many terms.
   const CallProduct& product = call.products[0];
-  for (const int64_t stride :
-       {product.a_row, product.a_k, product.b_strides.k, product.b_strides.column})
-    form.far |= std::abs(stride) > std::numeric_limits<int32_t>::max() / 1024;
+  const auto is_far = [](int64_t stride) {
+    return std::abs(stride) > std::numeric_limits<int32_t>::max() / 1024;
+  };
+  form.far |= is_far(product.a_row) || is_far(product.a_k);
+  if (!product.in_panels)
+    form.far |= is_far(product.b_strides.k) || is_far(product.b_strides.column);
   return form;
 }
 
 double pipelined_cycles(const NestProgram& program, const NestCall& call, const NestForm& form) {
+  const NestProduct& product = program.products[0];
+  const int columns = form.tile_columns * places_of_parts(product);
   const auto size = std::ranges::find_if(kTileSizes, [&](const TileSize& each) {
-    return each.rows == form.tile_rows && each.columns == form.tile_columns;
+    return each.rows == form.tile_rows && each.columns == columns;
   });
-  return cycles_of(call, size_of(program.products[0].left), *size);
+  return cycles_of(product, call, *size);
 }
 
 std::vector<Parameter> parameters_of(const Plan& plan, const NestCall& call, const NestForm& form) {
@@ -150,15 +187,17 @@ std::vector<Parameter> parameters_of(const Plan& plan, const NestCall& call, con
 }
 
 PipelineLayout::PipelineLayout(const NestProgram& program, const NestForm& form)
-    : form_(form), element_bytes_(size_of(program.products[0].left)) {
-  if (rows() + columns() <= 128) stage_bytes_ = 128;
+    : form_(form),
+      element_bytes_{size_of(program.products[0].left), size_of(program.products[0].right)},
+      parts_(program.products[0].parts) {
+  if (lines(0) + lines(1) <= 128) stage_bytes_ = 128;
 }
 
 int64_t PipelineLayout::pitch(int side) const {
-  if (operand(side).along_terms) return stage_bytes_ + kPadding;
+  if (operand(side).along_terms) return terms() * element_bytes(side) + kPadding;
   // Lanes that read words of eight neighbours and four terms have banks of their own with eight
   // words more, those that read rows of 16 bytes with four.
-  return lines(side) * element_bytes_ + (element_bytes_ == 4 ? 2 * kPadding : kPadding);
+  return lines(side) * element_bytes(side) + (element_bytes(side) == 4 ? 2 * kPadding : kPadding);
 }
 
 int64_t PipelineLayout::bytes(int side) const {
@@ -166,8 +205,8 @@ int64_t PipelineLayout::bytes(int side) const {
 }
 
 int PipelineLayout::copies_of_line(int side) const {
-  const int64_t line = operand(side).along_terms ? stage_bytes_ : lines(side) * element_bytes_;
-  return int(line / operand(side).bytes);
+  const int64_t line = operand(side).along_terms ? terms() : lines(side);
+  return int(line * element_bytes(side) / operand(side).bytes);
 }
 
 int PipelineLayout::copies_of_thread(int side) const {
@@ -175,15 +214,17 @@ int PipelineLayout::copies_of_thread(int side) const {
 }
 
 MmaLayout PipelineLayout::sums() const {
-  const int warp_columns = rows() > columns() ? 2 : 4;
+  const int warp_columns = lines(0) > lines(1) ? 2 : 4;
   const int warp_rows = kMmaWarps / warp_columns;
   return {rows() / warp_rows / 8, columns() / warp_columns / 4, warp_columns};
 }
 
 double PipelineLayout::moved_bytes() const {
   const MmaLayout of_warp = sums();
-  const double loaded = kMmaWarps * (of_warp.rows * 8.0 + of_warp.columns * 4.0);
-  return (loaded + rows() + columns()) * stage_bytes_;
+  const auto moved = [&](int side, int lines_of_warp) {
+    return double(kMmaWarps * lines_of_warp + lines(side)) * double(terms() * element_bytes(side));
+  };
+  return moved(0, of_warp.rows * 8) + moved(1, instructions() * 8);
 }
 
 }  // namespace graphc::core::cuda

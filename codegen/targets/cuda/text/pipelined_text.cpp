@@ -4,13 +4,12 @@
 #include <set>
 
 #include "codegen/targets/cuda/text/pipelined_form.h"
+#include "codegen/targets/cuda/text/pipelined_fragments.h"
 #include "codegen/targets/cuda/text/shared_text.h"
 #include "codegen/targets/cuda/text/tile_body.h"
 
 namespace graphc::core::cuda::internal {
 namespace {
-
-constexpr std::string_view kSides[] = {"left", "right"};
 
 /// Copies so many bytes from memory, of which `there` are read; the others become zeros. Copies of
 /// 16 bytes bypass the first-level cache.
@@ -42,6 +41,7 @@ class PipelineSums : public TileSums {
   void declare(TextWriter& text) const override { layout_.declare(text); }
   std::string row() const override { return MmaLayout::row(); }
   std::string column() const override { return MmaLayout::column(); }
+  std::string even_column() const override { return MmaLayout::even_column(); }
   std::string first_column() const override { return MmaLayout::first_column(); }
   std::string has_sums() const override { return {}; }
 
@@ -60,19 +60,24 @@ class CopyText {
   void declare(TextWriter& text, int side) const {
     const CopiedOperand& operand = layout_.operand(side);
     const std::string_view name = kSides[side];
+    const bool in_panels = side == 1 && layout_.in_panels();
     const std::string line = fmt::format("thread / {}", layout_.copies_of_line(side));
     std::vector<std::string> index =
         body_.outer_terms(side == 0 ? ParameterKind::left_outer : ParameterKind::right_outer, 0);
     const std::string lines =
         operand.along_terms ? fmt::format("first_{} + {}", axis(side), line) : line;
     index.push_back(fmt::format("({}) * {}", lines, stride(side)));
-    if (!operand.along_terms) index.push_back(fmt::format("first_{}", axis(side)));
+    if (in_panels)
+      index.push_back(fmt::format("first_column / {} * {}", layout_.columns(),
+                                  body_.name_of(ParameterKind::right_block, 0)));
+    else if (!operand.along_terms)
+      index.push_back(fmt::format("first_{}", axis(side)));
     index.push_back(first_in_line(side));
     if (!operand.along_terms)
-      text.line("const unsigned {}_bytes = {};", name,
-                bytes_there(side, fmt::format("{}s_there", axis(side))));
-    text.line("const {}* {}_from = &{}[{}];", stored_type_text(program_.products[0].left), name,
-              body_.name_of(side == 0 ? ParameterKind::left : ParameterKind::right, 0),
+      text.line("const unsigned {}_bytes = {};", name, bytes_of_lines(side));
+    text.line("const {}* {}_from = &{}[{}];",
+              stored_type_text(side == 0 ? program_.products[0].left : program_.products[0].right),
+              name, body_.name_of(side == 0 ? ParameterKind::left : ParameterKind::right, 0),
               NestBody::sum_of(index));
     text.line("const unsigned {}_to = in_shared + {}u + (unsigned)({} * {} + thread % {} * {});",
               name, side == 0 ? 0 : layout_.bytes(0), line, layout_.pitch(side),
@@ -118,16 +123,27 @@ class CopyText {
   std::string first_in_line(int side) const {
     return fmt::format("thread % {} * {}", layout_.copies_of_line(side), elements_of_copy(side));
   }
+  /// Of a block of panels, for each term.
+  int elements_of_panels() const { return layout_.columns() * layout_.parts(); }
   int elements_of_copy(int side) const {
-    return int(layout_.operand(side).bytes / layout_.element_bytes());
+    return int(layout_.operand(side).bytes / layout_.element_bytes(side));
   }
   /// The bytes of a copy of the thread that are there, of a line of so many elements.
   std::string bytes_there(int side, std::string_view elements) const {
     return fmt::format("(unsigned)(max(min({} - {}, {}), 0) * {})", elements, first_in_line(side),
-                       elements_of_copy(side), layout_.element_bytes());
+                       elements_of_copy(side), layout_.element_bytes(side));
+  }
+  /// The same of lines side by side; a block of panels has them all, or those of three parts.
+  std::string bytes_of_lines(int side) const {
+    if (side == 0 || !layout_.in_panels())
+      return bytes_there(side, fmt::format("{}s_there", axis(side)));
+    if (elements_of_panels() == layout_.lines(1))
+      return fmt::format("{}u", layout_.operand(side).bytes);
+    return bytes_there(side, std::to_string(elements_of_panels()));
   }
   /// From one line of memory to the next.
   std::string stride(int side) const {
+    if (side == 1 && layout_.in_panels()) return std::to_string(elements_of_panels());
     const bool along_terms = layout_.operand(side).along_terms;
     if (side == 0)
       return body_.name_of(along_terms ? ParameterKind::left_row : ParameterKind::left_k, 0);
@@ -144,147 +160,6 @@ class CopyText {
   const NestBody& body_;
 };
 
-/// The fragments of a step, and their products.
-class FragmentText {
- public:
-  FragmentText(const NestProgram& program, const PipelineLayout& layout)
-      : layout_(layout),
-        sums_(layout.sums()),
-        form_(mma_form(program.products[0].factors)),
-        is_ready_(program.products[0].left == DType::bf16),
-        is_split_(program.products[0].factors == Factors::split_tf32) {}
-
-  /// Declares where a lane reads.
-  void declare(TextWriter& text) const {
-    for (int side = 0; side < 2; ++side) {
-      if (!has_matrices(side)) continue;
-      const std::string first = side == 0 ? "warp_row" : "warp_column";
-      // Which row of 16 bytes of the four matrices the lane gives the address of.
-      const std::string near = "lane % 8 + lane / 16 * 8", far = "lane / 8 % 2";
-      std::string at;
-      if (layout_.operand(side).along_terms) {
-        at = side == 0 ? fmt::format("({} + lane % 16) * {} + lane / 16 * 16", first, pitch(side))
-                       : fmt::format("({} + {}) * {} + {} * 16", first, near, pitch(side), far);
-      } else {
-        at = side == 0
-                 ? fmt::format("({}) * {} + ({} + {} * 8) * 2", near, pitch(side), first, far)
-                 : fmt::format("lane % 16 * {} + ({} + lane / 16 * 8) * 2", pitch(side), first);
-      }
-      text.line("const unsigned {}_at = in_shared + {}(unsigned)({});", kSides[side],
-                side == 0 ? "" : fmt::format("{}u + ", layout_.bytes(0)), at);
-    }
-  }
-
-  /// Adds the products of the stage at `place` to the sums of the piece.
-  void multiply(TextWriter& text) const {
-    text.open("if (warp_row < rows_there && warp_column < columns_there)");
-    text.line("#pragma unroll");
-    text.open("for (int at_term = 0; at_term < {}; at_term += {})", layout_.steps(), steps());
-    text.line("unsigned left_fragment[{}][4];", sums_.rows / 2);
-    if (is_split_) text.line("unsigned left_low[{}][4];", sums_.rows / 2);
-    text.line("#pragma unroll");
-    text.open("for (int at_row = 0; at_row < {}; at_row += 2)", sums_.rows);
-    fragment(text, 0);
-    text.close();
-    text.line("#pragma unroll");
-    text.open("for (int at_column = 0; at_column < {}; at_column += 4)", sums_.columns);
-    text.line("unsigned right_fragment[4];");
-    if (is_split_) text.line("unsigned right_low[4];");
-    fragment(text, 1);
-    text.line("#pragma unroll");
-    text.open("for (int at_row = 0; at_row < {}; at_row += 2)", sums_.rows);
-    for (const int half : {0, 1}) {
-      // The small products first, so that they are not lost next to the large one.
-      if (is_split_) {
-        product(text, "left_low", "right_fragment", half);
-        product(text, "left_fragment", "right_low", half);
-      }
-      product(text, "left_fragment", "right_fragment", half);
-    }
-    for (int i = 0; i < 4; ++i) text.close();
-  }
-
- private:
-  int64_t pitch(int side) const { return layout_.pitch(side); }
-  /// Whether ldmatrix loads it: words of f32 cannot be transposed.
-  bool has_matrices(int side) const { return is_ready_ || layout_.operand(side).along_terms; }
-  /// Steps of 32 bytes of an instruction.
-  int steps() const { return is_ready_ || form_.terms == 8 ? 1 : 2; }
-
-  void product(TextWriter& text, std::string_view left, std::string_view right, int half) const {
-    write_mma(text, form_, left,
-              {fmt::format("{}[{}]", right, 2 * half), fmt::format("{}[{}]", right, 2 * half + 1)},
-              "0", half == 0 ? "at_column" : "at_column + 2");
-  }
-
-  /// The four registers of the operand of a step.
-  void fragment(TextWriter& text, int side) const {
-    const std::string to = side == 0 ? "left_fragment[at_row / 2]" : std::string("right_fragment");
-    if (is_ready_) return load(text, side, to, "at_term");
-    text.line("unsigned words[{}];", 4 * steps());
-    for (int step = 0; step < steps(); ++step) {
-      load(text, side, "words", step == 0 ? "at_term" : fmt::format("(at_term + {})", step),
-           4 * step);
-    }
-    const auto value = [](int word) { return fmt::format("__uint_as_float(words[{}])", word); };
-    for (int i = 0; i < 4; ++i) {
-      if (form_.terms == 8) {
-        text.line("{}[{}] = {}({});", to, i, form_.rounded, value(i));
-        if (is_split_)
-          text.line("{}[{}] = tf32_bits({} - tf32_value({}[{}]));",
-                    side == 0 ? "left_low[at_row / 2]" : "right_low", i, value(i), to, i);
-        continue;
-      }
-      // A register has the first and the fifth of eight terms of a step, in both operands.
-      const int first = side == 0 ? i / 2 * 4 + i % 2 : i % 2 * 4 + i / 2 * 2;
-      text.line("{}[{}] = {}({}, {});", to, i, form_.rounded, value(first),
-                value(first + (side == 0 ? 2 : 1)));
-    }
-  }
-
-  /// Loads four registers `to`[first...] of the step `step` of the stage.
-  void load(TextWriter& text, int side, const std::string& to, const std::string& step,
-            int first = 0) const {
-    if (!has_matrices(side)) return load_words(text, side, to, step, first);
-    const CopiedOperand& operand = layout_.operand(side);
-    const int64_t line = operand.along_terms ? pitch(side) : layout_.element_bytes();
-    const int64_t of_step = operand.along_terms ? PipelineLayout::kStepBytes : 16 * pitch(side);
-    const auto reg = [&](int i) { return fmt::format("\"=r\"({}[{}])", to, first + i); };
-    text.line("asm volatile(");
-    text.line("    \"ldmatrix.sync.aligned.m8n8.x4{}.shared.b16 \"",
-              operand.along_terms ? "" : ".trans");
-    text.line("    \"{{%0, %1, %2, %3}}, [%4];\"");
-    text.line("    : {}, {}, {}, {}", reg(0), reg(1), reg(2), reg(3));
-    text.line("    : \"r\"({}_at + place * {}u + (unsigned)({} * {} + {} * {}))", kSides[side],
-              layout_.stage(), step, of_step, side == 0 ? "at_row" : "at_column",
-              line * (side == 0 ? 8 : 4));
-    text.line("    : \"memory\");");
-  }
-
-  void load_words(TextWriter& text, int side, const std::string& to, const std::string& step,
-                  int first) const {
-    const int64_t words = pitch(side) / 4;
-    const std::string line =
-        side == 0 ? "warp_row + at_row * 8 + group" : "warp_column + at_column * 4 + group";
-    text.open_block();
-    text.line(
-        "const float* at = &shared[place * {}u + {}u + (unsigned)(({} * 8 + in_group) * {} + {})];",
-        layout_.stage() / 4, side == 0 ? 0 : layout_.bytes(0) / 4, step, words, line);
-    // Of the left operand both rows of a term come before the next term, of the right one both
-    // terms of a column before the next column.
-    for (int i = 0; i < 4; ++i) {
-      const int64_t term = side == 0 ? i / 2 : i % 2, other = side == 0 ? i % 2 : i / 2;
-      text.line("{}[{}] = __float_as_uint(at[{}]);", to, first + i, 4 * words * term + 8 * other);
-    }
-    text.close();
-  }
-
-  const PipelineLayout& layout_;
-  const MmaLayout sums_;
-  const MmaForm form_;
-  const bool is_ready_, is_split_;
-};
-
 class PipelinedText {
  public:
   PipelinedText(const NestProgram& program, const std::vector<Parameter>& parameters,
@@ -295,7 +170,7 @@ class PipelinedText {
         loops_(false),
         grid_(grid),
         body_(program, parameters,
-              [](int, int) { return std::string("sums_0[0][at_row][at_column]"); }),
+              [](int, int part) { return fmt::format("sums_0[{}][at_row][at_column]", part); }),
         copies_(program, form, layout_, body_),
         fragments_(program, layout_) {
     body_.pair(form.pipelined->pairs);
@@ -326,7 +201,8 @@ class PipelinedText {
     constexpr int ahead = PipelineLayout::kStages - 1;
     const std::string terms = body_.name_of(ParameterKind::k, 0);
     const auto sums = [&](std::string_view name) {
-      text_.line("float {}[1][{}][{}] = {{}};", name, sums_.rows(), sums_.columns());
+      text_.line("float {}[{}][{}][{}] = {{}};", name, layout_.parts(), sums_.rows(),
+                 sums_.columns());
     };
     text_.line("// {} by {}: stages of {} terms, copied {} ahead.",
                body_.name_of(ParameterKind::left, 0), body_.name_of(ParameterKind::right, 0),
@@ -356,7 +232,7 @@ class PipelinedText {
     for (const std::string_view at : {"place", "next_place"})
       text_.line("{0} = {0} == {1}u ? 0u : {0} + 1u;", at, ahead);
     text_.close();
-    sums_.each_sum(text_, 1, [&] {
+    sums_.each_sum(text_, layout_.parts(), [&] {
       text_.line("{0} = {0} + sums[at_part][at_row][at_column];",
                  "sums_0[at_part][at_row][at_column]");
     });
@@ -370,7 +246,7 @@ class PipelinedText {
   NestGrid& grid_;
   NestBody body_;
   const CopyText copies_;
-  const FragmentText fragments_;
+  const PipelinedFragments fragments_;
   TextWriter text_{1};
 };
 

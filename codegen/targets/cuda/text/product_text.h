@@ -73,6 +73,8 @@ class TileSums {
   /// column.
   virtual std::string row() const = 0;
   virtual std::string column() const = 0;
+  /// The first of two columns side by side, whose index is even.
+  virtual std::string even_column() const { return column(); }
   virtual std::string first_column() const = 0;
   /// The condition under which a thread has sums; empty: all have.
   virtual std::string has_sums() const = 0;

@@ -45,29 +45,33 @@ void TileBody::open_rows(TextWriter& text) const {
                      : fmt::format("row < {}", loops_.row_end()));
 }
 
-void TileBody::open_column(TextWriter& text, int step) const {
+void TileBody::open_column(TextWriter& text, Columns columns) const {
   text.line("#pragma unroll");
   text.open("for (int at_column = 0; at_column < {}; {})", sums_.columns(),
-            step == 1 ? "++at_column" : fmt::format("at_column += {}", step));
+            columns == Columns::one ? "++at_column" : "at_column += 2");
 }
 
-void TileBody::define_column(TextWriter& text) const {
-  text.line("const long long column = first_column + {};", sums_.column());
+void TileBody::define_column(TextWriter& text, Columns columns) const {
+  text.line("const long long column = first_column + {};", column_of(columns));
 }
 
-void TileBody::define_there(TextWriter& text) const {
-  text.line("const bool there = row_there && {};", column_there());
+void TileBody::define_there(TextWriter& text, Columns columns) const {
+  text.line("const bool there = row_there && {};", column_there(columns));
 }
 
-std::string TileBody::column_there() const {
-  return counted_ ? fmt::format("{} < columns_there", sums_.column())
+std::string TileBody::column_of(Columns columns) const {
+  return columns == Columns::two ? sums_.even_column() : sums_.column();
+}
+
+std::string TileBody::column_there(Columns columns) const {
+  return counted_ ? fmt::format("{} < columns_there", column_of(columns))
                   : fmt::format("column < {}", loops_.column_end());
 }
 
-void TileBody::open_columns(TextWriter& text, int step) const {
-  open_column(text, step);
-  define_column(text);
-  define_there(text);
+void TileBody::open_columns(TextWriter& text, Columns columns) const {
+  open_column(text, columns);
+  define_column(text, columns);
+  define_there(text, columns);
 }
 
 /// Computes the elements of a row beside each other: a branch for each would let a thread compute
@@ -96,7 +100,7 @@ void TileBody::store(TextWriter& text, Columns columns) const {
   TextWriter stores(1);
   body_.store_kept(stores, columns);
   if (stores.text().empty()) return;
-  open_columns(text, columns == Columns::two ? 2 : 1);
+  open_columns(text, columns);
   text.open("if (there)");
   text.lines(stores.text());
   for (int i = 0; i < 2; ++i) text.close();

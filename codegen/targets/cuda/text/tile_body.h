@@ -26,11 +26,12 @@ class TileBody {
 
  private:
   void open_rows(TextWriter& text) const;
-  void open_column(TextWriter& text, int step = 1) const;
-  void open_columns(TextWriter& text, int step = 1) const;
-  void define_column(TextWriter& text) const;
-  void define_there(TextWriter& text) const;
-  std::string column_there() const;
+  void open_column(TextWriter& text, Columns columns = Columns::one) const;
+  void open_columns(TextWriter& text, Columns columns = Columns::one) const;
+  void define_column(TextWriter& text, Columns columns = Columns::one) const;
+  void define_there(TextWriter& text, Columns columns = Columns::one) const;
+  std::string column_of(Columns columns) const;
+  std::string column_there(Columns columns = Columns::one) const;
   void store(TextWriter& text, Columns columns) const;
 
   NestBody& body_;
