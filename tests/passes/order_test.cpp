@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "ir/op.h"
+#include "ir/scan.h"
 #include "ir/text.h"
 #include "passes/kernels/kernel.h"
 #include "passes/passes.h"

@@ -18,6 +18,7 @@ using ::testing::Each;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::SizeIs;
 using Json = nlohmann::json;
 
 std::string programs() { return std::filesystem::path(GRAPHC_TOOL).parent_path().string(); }
@@ -130,6 +131,39 @@ TEST(GpuCheck, InterruptedItGoesOnWhereItWas) {
   // Unless it is asked for.
   EXPECT_EQ(dry_run(folder, only + " --again").code, 0);
   EXPECT_FALSE(items_of(results(folder), "probes").at(0).contains("mark"));
+}
+
+TEST(GpuCheck, ThePlanOfTargetsComparesWithTheBestOfPyTorch) {
+  const TemporaryFolder folder;
+  // As if PyTorch had been measured before.
+  folder.add("results/items/best-of-pytorch/torch_W1_H512_T30.json", R"({
+    "name": "torch W1 H512 T30", "state": "done", "seconds": 1, "rows": [
+      {"mode": "graph", "precision": "bf16", "version": "torch 2", "train_step_ms": 40},
+      {"mode": "parameters", "precision": "bf16", "version": "torch 2", "train_step_ms": 20},
+      {"mode": "graph", "precision": "tf32", "absent": "no memory"}]})");
+  const Ran ran = dry_run(folder, "--plan=targets --minutes=6");
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  const Json all = results(folder);
+  // An LSTM in six placements and three precisions.
+  EXPECT_THAT(states_of(all, "placements"), AllOf(SizeIs(18), Each("done")));
+  EXPECT_THAT(states_of(all, "targets"), AllOf(SizeIs(31), Each("done")));
+  double own = 0;
+  for (const Json& item : items_of(all, "targets")) {
+    for (const Json& row : item.at("results")) {
+      if (item.at("name") == "W1 H512 T30 fused bf16" && row.at("io") == "device")
+        own = row.at("train_step_ms");
+    }
+  }
+  ASSERT_GT(own, 0);
+  const std::string table = read_file(folder.path() / "results" / "gpu-check.md");
+  EXPECT_THAT(table, HasSubstr("\n| W1 H512 T30 | bf16 | "));
+  EXPECT_THAT(table, HasSubstr(fmt::format(" | 20 | parameters | {:.4g} | 2.3 |\n", 20 / own)));
+  EXPECT_THAT(table, HasSubstr(" | not measured |  | not measured | 2.0 |\n"));
+  EXPECT_THAT(table, HasSubstr("\n| W5 gru H512 T30 | bf16 | "));
+  EXPECT_EQ(dry_run(folder, "--plan=nothing").code, 2);
+  const Ran other = dry_run(folder, "--plan=targets --only=speed");
+  EXPECT_EQ(other.code, 2);
+  EXPECT_THAT(other.err, HasSubstr("'speed': there are machine, targets, best-of-pytorch"));
 }
 
 TEST(GpuCheck, SaysWhatItHadNoTimeFor) {

@@ -7,13 +7,17 @@ import signal
 import sys
 import time
 
-from gpu_check import items
+from gpu_check import items, targets
 from gpu_check.checks import CONFORMANCE, MACHINE, PROBES, SANITIZER
 from gpu_check.places import Missing, Places, environment
 from gpu_check.results import Mismatch, Results
 from gpu_check.speeds import PEERS, SPEED, TRAINING
 
-PARTS = (MACHINE, PROBES, CONFORMANCE, SANITIZER, SPEED, PEERS, TRAINING)
+# Parts, and minutes for them.
+PLANS = {
+    "all": ((MACHINE, PROBES, CONFORMANCE, SANITIZER, SPEED, PEERS, TRAINING), 8),
+    "targets": (targets.PARTS, targets.MINUTES),
+}
 USAGE, CHECK, RESOURCE = 2, 4, 5  # exit codes, as graphc has them
 LEAST_SECONDS = 1.0  # the least time worth starting an item with
 
@@ -25,24 +29,33 @@ def parse(arguments):
         " done and right, 4 something is wrong, 5 something is missing or time ran out (call again"
         " to go on).",
     )
-    names = ", ".join(part.name for part in PARTS)
-    parser.add_argument("--only", metavar="PART,...", help=f"these parts alone, of {names}")
+    parser.add_argument(
+        "--plan",
+        choices=PLANS,
+        default="all",
+        help="all (8 minutes); or targets (4): workloads beside PyTorch's best, and every placement"
+        " of loops",
+    )
+    parser.add_argument("--only", metavar="PART,...", help="these parts of the plan alone")
     parser.add_argument("--list", action="store_true", help="the parts and their items")
     parser.add_argument(
         "--dry-run", action="store_true", help="on the mock driver, with small sizes; no GPU"
     )
     parser.add_argument("--output", metavar="DIR", help="the folder of the results")
     parser.add_argument("--again", action="store_true", help="do what is done already again")
-    parser.add_argument("--minutes", type=float, default=8, help="of all parts together (8)")
+    parser.add_argument("--minutes", type=float, help="of all parts together")
     parser.add_argument("--programs", metavar="DIR", help="the folder of graphc and graphc-bench")
     options = parser.parse_args(arguments)
+    parts, minutes = PLANS[options.plan]
+    options.minutes = minutes if options.minutes is None else options.minutes
     if not 0 < options.minutes < 1e6:
         parser.error(f"--minutes: wanted a number above 0: found {options.minutes}")
-    chosen = options.only.split(",") if options.only else [part.name for part in PARTS]
+    names = [part.name for part in parts]
+    chosen = options.only.split(",") if options.only else names
     for name in chosen:
-        if name not in [part.name for part in PARTS]:
-            parser.error(f"--only: no part is called '{name}': there are {names}")
-    options.parts = [part for part in PARTS if part.name in chosen]
+        if name not in names:
+            parser.error(f"--only: no part is called '{name}': there are {', '.join(names)}")
+    options.parts = [part for part in parts if part.name in chosen]
     return options
 
 

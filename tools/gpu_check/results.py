@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 
+from gpu_check import targets
 from gpu_check.items import DONE, FAILED, SKIPPED
 
 SCHEMA = "graphc-gpu-check/1"
@@ -143,9 +144,9 @@ def rows_of(part, item):
         return rows_of_machine(item)
     if part == "probes":
         return rows_of_probe(item)
-    if part == "speed":
+    if part in ("speed", "targets"):
         return rows_of_speed(item)
-    if part == "peers":
+    if part in ("peers", "best-of-pytorch"):
         return rows_of_peer(item)
     if part == "training":
         steps = [event for event in item.get("events", []) if event.get("event") == "step"]
@@ -154,11 +155,40 @@ def rows_of(part, item):
         last = steps[-1]
         figure = ", ".join([f"loss {number(last['loss'])}", *paces(last)])
         return [(item["name"], figure, f"after {last['step']} steps")]
-    return [(item["name"], "agrees" if part == "conformance" else "clean", item.get("said", ""))]
+    is_sanitizer = part == "sanitizer"
+    return [(item["name"], "clean" if is_sanitizer else "agrees", item.get("said", ""))]
 
 
 def cell(text):
     return " ".join(str(text).replace("|", "/").split())
+
+
+def known(value, unit=""):
+    return f"{number(value)}{unit}" if value is not None else "not measured"
+
+
+def table_of_targets(everything):
+    """How fast workloads are beside PyTorch's best, if that was measured."""
+    rows = targets.comparisons(everything)
+    if not rows:
+        return []
+    lines = [
+        "Milliseconds of a training step, inputs on the GPU; PyTorch's best as one CUDA graph, with"
+        " autocast (`graph`) or with parameters in the type (`parameters`).",
+        "",
+        "| workload | precision | graphc | PyTorch's best | | times as fast | wanted |",
+        "| --- | --- | ---: | ---: | --- | ---: | ---: |",
+    ]
+    for workload, precision, mine, theirs, mode, times, wanted in rows:
+        cells = (workload, precision, known(mine), known(theirs), mode or "", known(times), wanted)
+        lines.append("| " + " | ".join(str(each) for each in cells) + " |")
+    beside = targets.beside_lstm(everything)
+    if beside:
+        lines += ["", "| cell | precision | graphc | of the LSTM's speed | wanted |",
+                  "| --- | --- | ---: | ---: | ---: |"]
+        lines += [f"| {name} | {precision} | {number(time)} | {number(share)} | 0.8 |"
+                  for name, precision, time, share in beside]
+    return lines
 
 
 def markdown(everything):
@@ -166,6 +196,9 @@ def markdown(everything):
     if everything["dry_run"]:
         lines += ["**A dry run on the mock driver: its figures of speed mean nothing.**", ""]
     lines += [f"{everything['graphc']}, {everything['gpu']}, {everything['started']}.", ""]
+    lines += table_of_targets(everything)
+    if lines[-1] != "":
+        lines.append("")
     lines += ["| part | what | figure | note |", "| --- | --- | --- | --- |"]
     for part in everything["parts"]:
         for item in part["items"]:

@@ -108,7 +108,9 @@ def peer_items(context):
     for size in ("small", "medium", "large"):
         rows.append(peer_item(f"torch W2 {size}", "torch_peer.py", ["model", f"--size={size}"]))
     rows.append(
-        peer_item("torch compiled W1 H512 T30", "torch_peer.py", ["layer", *layers[0], "--compile"])
+        peer_item(
+            "torch compiled W1 H512 T30", "torch_peer.py", ["layer", *layers[0], "--modes=compiled"]
+        )
     )
     rows.append(peer_item("jax W1 H512 T30, no flags", "jax_peer.py", layers[0]))
     return rows

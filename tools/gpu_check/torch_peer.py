@@ -1,17 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# A peer: W1's layer or W2's language model in PyTorch, one line of JSON per precision and mode
-# (eager, as a CUDA graph, compiled). Exit code 5: no PyTorch, or no GPU for it.
+# A peer: W1's layer, the language models of W2 and W3 or W4's characters in PyTorch, one line of
+# JSON per precision and mode. Modes: eager; graph, the step as one CUDA graph; parameters, the same
+# with parameters, gradients and activations in bf16 or fp16 in place of autocast; compiled. Exit
+# code 5: no PyTorch, or no GPU for it.
 import argparse
 import json
 import statistics
 import sys
 import time
-
-PRECISIONS = ("f32", "tf32", "bf16", "fp16")
-# As in ptb-lm: hidden units, steps, probability to keep, limit of the norm.
-SIZES = {"small": (200, 20, 1.0, 5.0), "medium": (650, 35, 0.5, 5.0), "large": (1500, 35, 0.35, 10)}
-VOCABULARY, MODEL_BATCH, LAYERS = 10000, 20, 2
 
 
 def fail(reason):
@@ -25,6 +22,18 @@ except ImportError as error:
     fail(f"this Python has no PyTorch: {error}")
 
 
+PRECISIONS = ("f32", "tf32", "bf16", "fp16")
+KINDS = {"bf16": torch.bfloat16, "fp16": torch.float16}
+# As in ptb-lm: hidden units, steps, probability to keep, limit of the norm, layers, batch,
+# vocabulary. W3 has the extents of wikitext2-lm.
+SIZES = {
+    "small": (200, 20, 1.0, 5.0, 2, 20, 10000),
+    "medium": (650, 35, 0.5, 5.0, 2, 20, 10000),
+    "large": (1500, 35, 0.35, 10, 2, 20, 10000),
+    "W3": (1024, 128, 0.5, 5.0, 1, 128, 33279),
+}
+
+
 class Layer(torch.nn.Module):
     """W1: one LSTM layer, mean squared error of the last output, p -= 0.01 dp."""
 
@@ -36,17 +45,18 @@ class Layer(torch.nn.Module):
 
     def forward(self, x, y):
         last = self.lstm(x)[0][-1]
-        return torch.nn.functional.mse_loss(last.float(), y)
+        return torch.nn.functional.mse_loss(last.float(), y.float())
 
 
 class Model(torch.nn.Module):
-    """W2: embedding, LSTM layers with dropout around them, projection, SGD with clipping."""
+    """W2, W3: embedding, LSTM layers with dropout around them, projection, SGD with clipping."""
 
-    def __init__(self, hidden, steps, keep, clip, vocabulary, batch):
+    def __init__(self, hidden, steps, keep, clip, layers, batch, vocabulary):
         super().__init__()
         self.embedding = torch.nn.Embedding(vocabulary, hidden)
         self.drop = torch.nn.Dropout(1 - keep)
-        self.lstm = torch.nn.LSTM(hidden, hidden, num_layers=LAYERS, dropout=1 - keep)
+        between = 1 - keep if layers > 1 else 0.0
+        self.lstm = torch.nn.LSTM(hidden, hidden, num_layers=layers, dropout=between)
         self.project = torch.nn.Linear(hidden, vocabulary)
         self.rate, self.clip, self.steps = 1.0, clip, steps
         self.inputs = lambda: tuple(torch.randint(0, vocabulary, (steps, batch)) for _ in range(2))
@@ -58,16 +68,46 @@ class Model(torch.nn.Module):
         return loss * self.steps
 
 
-def make_step(module, options, precision):
+class Characters(torch.nn.Module):
+    """W4: an LSTM over windows of characters, the last state, softmax. Its gates are sigmoids and
+    its update is p -= 0.01 dp: both take less than the workload's."""
+
+    def __init__(self, hidden, steps, batch, symbols):
+        super().__init__()
+        self.lstm = torch.nn.LSTM(symbols, hidden)
+        self.project = torch.nn.Linear(hidden, symbols)
+        self.rate, self.clip = 0.01, None
+        self.inputs = lambda: (
+            torch.eye(symbols)[torch.randint(0, symbols, (steps, batch))],
+            torch.randint(0, symbols, (batch,)),
+        )
+
+    def forward(self, x, target):
+        logits = self.project(self.lstm(x)[0][-1]).float()
+        return torch.nn.functional.cross_entropy(logits, target)
+
+
+def make_module(options):
+    if options.what == "layer":
+        return Layer(options.hidden, options.steps, options.batch)
+    if options.what == "characters":
+        return Characters(options.hidden, options.steps, options.batch, 57)
+    size = SIZES[options.size]
+    if options.small:
+        size = (4, 2, *size[2:5], 2, 11)
+    return Model(*size)
+
+
+def make_step(module, options, precision, mode):
     """A training step with fixed addresses, as a CUDA graph requires."""
-    kinds = {"bf16": torch.bfloat16, "fp16": torch.float16}
     device = options.device.split(":")[0]
+    is_cast = precision in KINDS and mode != "parameters"
     parameters = list(module.parameters())
     # A fixed loss scale without overflow checks, which favours fp16.
     scale = 1024.0 if precision == "fp16" else 1.0
 
     def step(*data):
-        with torch.autocast(device, dtype=kinds.get(precision), enabled=precision in kinds):
+        with torch.autocast(device, dtype=KINDS.get(precision), enabled=is_cast):
             loss = module(*data)
         (loss * scale).backward()
         with torch.no_grad():
@@ -121,21 +161,17 @@ def measure(options, mode, precision):
     torch.manual_seed(1)
     torch.backends.cuda.matmul.allow_tf32 = precision != "f32"
     torch.backends.cudnn.allow_tf32 = precision != "f32"
-    if options.what == "layer":
-        module = Layer(options.hidden, options.steps, options.batch)
-    else:
-        hidden, steps, keep, clip = SIZES[options.size]
-        if options.small:
-            hidden, steps = 4, 2
-        vocabulary = 11 if options.small else VOCABULARY
-        module = Model(hidden, steps, keep, clip, vocabulary, MODEL_BATCH)
+    module = make_module(options)
     data = [each.to(options.device) for each in module.inputs()]
     module.to(options.device).train()
-    step = make_step(module, options, precision)
+    if mode == "parameters":
+        module.to(KINDS[precision])
+        data = [each.to(KINDS[precision]) if each.is_floating_point() else each for each in data]
+    step = make_step(module, options, precision, mode)
     begun = time.perf_counter()
     if mode == "compiled":
         step = torch.compile(step)
-    elif mode == "graph":
+    elif mode != "eager" and options.device.startswith("cuda"):
         step = captured(step, data)
     step(*data)
     compiled = time.perf_counter() - begun
@@ -149,15 +185,16 @@ def measure(options, mode, precision):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="W1 or W2 in PyTorch")
-    parser.add_argument("what", choices=("layer", "model"))
+    parser = argparse.ArgumentParser(description="W1 to W4 in PyTorch")
+    parser.add_argument("what", choices=("layer", "model", "characters"))
     parser.add_argument("--hidden", type=int, default=512)
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--batch", type=int, default=128)
     parser.add_argument("--size", choices=SIZES, default="small")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--repeat", type=int, default=20)
-    parser.add_argument("--compile", action="store_true", help="torch.compile, not the others")
+    parser.add_argument("--modes", help="eager,graph,parameters or compiled; else the first three")
+    parser.add_argument("--precisions", default=",".join(PRECISIONS))
     parser.add_argument("--small", action="store_true", help="extents for a dry run")
     options = parser.parse_args()
     if options.small:
@@ -165,9 +202,11 @@ def main():
     if options.device == "cuda" and not torch.cuda.is_available():
         fail("PyTorch finds no GPU")
     on_gpu = options.device.startswith("cuda")
-    modes = ["compiled"] if options.compile else ["eager"] + ["graph"] * on_gpu
-    for mode in modes:
-        for precision in PRECISIONS:
+    modes = options.modes or ("eager,graph,parameters" if on_gpu else "eager")
+    for mode in modes.split(","):
+        for precision in options.precisions.split(","):
+            if mode == "parameters" and precision not in KINDS:
+                continue
             row = {"mode": mode, "precision": precision, "version": f"torch {torch.__version__}"}
             try:
                 row.update(measure(options, mode, precision))
