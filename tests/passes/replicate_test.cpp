@@ -21,6 +21,7 @@
 #include "tests/testing/random_cell.h"
 #include "tests/testing/random_graph.h"
 #include "tests/testing/ranks.h"
+#include "tests/testing/samples.h"
 #include "tests/testing/with_extent.h"
 
 namespace graphc::core::testing {
