@@ -16,6 +16,7 @@
 #include "tests/testing/counts.h"
 #include "tests/testing/expect_error.h"
 #include "tests/testing/random_graph.h"
+#include "tests/testing/samples.h"
 #include "tests/testing/targets.h"
 
 namespace graphc::core::testing {

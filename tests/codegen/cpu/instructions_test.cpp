@@ -9,6 +9,7 @@
 #include <regex>
 
 #include "codegen/target.h"
+#include "codegen/targets/cpu/jit/code_module.h"
 #include "codegen/targets/cpu/jit/disassemble.h"
 #include "ir/text.h"
 #include "tests/codegen/cpu/any_cpu.h"

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "codegen/target.h"
 #include "codegen/targets/cpu/target.h"
 #include "ir/text.h"
 

@@ -11,6 +11,7 @@
 #include "codegen/target.h"
 #include "ir/evaluate.h"
 #include "ir/text.h"
+#include "runtime/cuda/driver.h"
 #include "tests/codegen/precision_trial.h"
 #include "tests/runtime/cuda/mock_driver.h"
 
