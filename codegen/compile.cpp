@@ -49,6 +49,10 @@ GraphPtr form_kernels_for(const GraphPtr& graph, const CompileOptions& options,
   return run_passes(graph, pipeline, options, report);
 }
 
+KernelTraits kernel_traits(const Target& target, const CompileOptions& options) {
+  return target.kernels_for != nullptr ? target.kernels_for(options) : target.kernels;
+}
+
 GraphPtr graph_of_rank(const GraphPtr& graph, const CompileOptions& options,
                        CompileReport& report) {
   const RankOptions& ranks = options.ranks;

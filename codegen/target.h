@@ -19,6 +19,8 @@ struct Target {
   /// The supported values of CompileOptions::precision; the first is the default.
   std::span<const Precision> precisions;
   KernelTraits kernels = {};
+  /// These for a compilation, on a typical machine of its architecture; null: always the same.
+  KernelTraits (*kernels_for)(const CompileOptions& options) = nullptr;
   /// The other options of CompileOptions that the target supports, by their names on the command
   /// line: "threads", "variant", "unroll", "remat", "recurrence", "cpu" (the
   /// architecture).
@@ -57,6 +59,9 @@ extern const Target cpu;
 extern const Target cuda;
 extern const Target reference;
 }  // namespace targets
+
+/// What the kernels of a target can do in a compilation.
+KernelTraits kernel_traits(const Target& target, const CompileOptions& options);
 
 /// Every target of this build, the preferred one first.
 std::span<const Target* const> all_targets();

@@ -39,11 +39,15 @@ double megabytes(int64_t bytes) { return double(bytes) / 1e6; }
 
 }  // namespace
 
+bool surely_fits(const Graph& kernels, int64_t bytes) {
+  return 2 * bytes_of_values(kernels) <= double(bytes);
+}
+
 GraphPtr within_memory(const GraphPtr& graph, GraphPtr kernels, const CompileOptions& options,
                        const StepMemory& memory, CompileReport& report) {
   const int64_t limit = memory.limit;
   if (options.remat != "auto" || !contains(*graph, ops::grad)) return kernels;
-  if (2 * bytes_of_values(*kernels) <= double(limit)) return kernels;
+  if (surely_fits(*kernels, limit)) return kernels;
   const int64_t every = steps_between_saved(most_steps(*graph));
   const int64_t whole = memory.arena_bytes(*kernels);
   if (whole <= limit || every < 2) return kernels;

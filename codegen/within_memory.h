@@ -16,6 +16,9 @@ struct StepMemory {
   std::function<int64_t(const Graph& kernels)> arena_bytes;  ///< of the plan for these kernels
 };
 
+/// Whether the plan for these kernels surely takes no more.
+bool surely_fits(const Graph& kernels, int64_t bytes);
+
 /// The kernels, or, if the arena of their plan exceeds the limit and the option remat is `auto`,
 /// those of the graph with the states of every so many steps saved, if that takes less. Adds a
 /// remark of the bytes with and without. Loops that no gradient depends on stay as they are.

@@ -141,7 +141,8 @@ GraphSummary summarize(const GraphPtr& graph, const std::vector<std::string>& re
   // The evaluator has no kernels and plans no memory.
   if (report.kernels + report.cache_hits > 0) {
     CompileReport unused;
-    count_kernels(*form_kernels_for(graph, options, unused, target.kernels), summary);
+    count_kernels(*form_kernels_for(graph, options, unused, kernel_traits(target, options)),
+                  summary);
   }
   return summary;
 }

@@ -46,7 +46,7 @@ CLI::Option* add_one(CLI::App& app, CompileOptions& compile, GivenOptions& given
     return app
         .add_option("--memory", compile.memory,
                     "of a step's values: a step that needs more saves fewer states of its loops; "
-                    "4GB; else the machine's")
+                    "4GB; else what the machine, or the GPU, has")
         ->transform(CLI::AsSizeValue(true));
   }
   if (name == "placement") {

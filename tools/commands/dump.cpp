@@ -82,7 +82,7 @@ GraphPtr optimized(const GraphPtr& graph, const Target& on, const DumpCommand& o
     write_stdout(fmt::format("# after {} {}{}\n{}", position, use.pass->name, use.options.to_text(),
                              print(*after, {.locations = options.locations})));
   };
-  const Pipeline pipeline = passes_for(options.compile, on.kernels);
+  const Pipeline pipeline = passes_for(options.compile, kernel_traits(on, options.compile));
   GraphPtr result = run_pipeline(graph, pipeline, settings).graph;
   if (!found) {
     throw usage_error("--print-after: pass '{}' is not in the pipeline: {}", options.print_after,
@@ -95,7 +95,7 @@ GraphPtr optimized(const GraphPtr& graph, const Target& on, const DumpCommand& o
 /// composite.
 std::string explanation(const GraphPtr& graph, const Target& on, const DumpCommand& options) {
   const Op& composite = find_pattern(options.why_not);
-  const Pipeline pipeline = passes_for(options.compile, on.kernels);
+  const Pipeline pipeline = passes_for(options.compile, kernel_traits(on, options.compile));
   const Pipeline before = before_outline(pipeline);
   if (before.size() == pipeline.size()) {
     throw usage_error("--why-not: variant '{}' has no pass outline: {}", options.compile.variant,
@@ -107,7 +107,7 @@ std::string explanation(const GraphPtr& graph, const Target& on, const DumpComma
 /// Shows the remarks of the variant's passes, kernel formation included.
 void show_remarks(const GraphPtr& graph, const Target& on, const DumpCommand& options) {
   CompileReport report;
-  form_kernels_for(graph, options.compile, report, on.kernels);
+  form_kernels_for(graph, options.compile, report, kernel_traits(on, options.compile));
   show_remarks(report);
 }
 

@@ -157,10 +157,10 @@ GpuExecutablePtr compile_faster(const Compilation& all, CompileOptions options) 
   const GraphPtr with_layers = form_kernels(all, library);
   if (!has_layers(*with_layers)) return compile_kernels(all, with_layers, library);
   const std::string key = fmt::format(
-      "cuDNN {} or our own on {}, {}, precision {}, placement {}, products {}\n{}",
+      "cuDNN {} or our own on {}, {}, precision {}, placement {}, products {}, memory {}\n{}",
       cuda::cudnn_library().version, all.device->properties().name, all.code.architecture,
       name_of(options.precision), name_of(options.cuda.placement), name_of(options.cuda.products),
-      print(*all.graph));
+      options.memory, print(*all.graph));
   Faster found;
   found.note = ", as decided before";
   const std::string chosen = cuda::Choices(all.code.files).get(key, [&] {
@@ -312,6 +312,10 @@ constinit const Target targets::cuda{
     .summary = "NVIDIA GPUs: CUDA text through NVRTC",
     .precisions = cuda::kPrecisions,
     .kernels = {.stores_bf16 = true, .copies_factors = true},
+    .kernels_for =
+        [](const CompileOptions& options) {
+          return cuda::gpu_traits(options, cuda::gpu_of(options.architecture).memory_bytes);
+        },
     .options = kCudaOptions,
     .has_architectures = true,
     .has_layers = true,

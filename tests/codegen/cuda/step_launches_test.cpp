@@ -10,6 +10,7 @@
 #include "ir/text.h"
 #include "models/registry.h"
 #include "tests/codegen/cuda/counted_exchange.h"
+#include "tests/codegen/cuda/text_trial.h"
 #include "tests/codegen/precision_trial.h"
 #include "tests/testing/counts.h"
 
@@ -30,8 +31,11 @@ class DrawnSteps {
 
   std::string draw() {
     constexpr int64_t kRows[] = {17, 20, 64, 65, 130, 200}, kUnits[] = {17, 31, 32, 40, 66, 129};
-    const int64_t rows = kRows[below(6)], units = kUnits[below(6)], heads = below(4) == 0 ? 2 : 1;
-    const int parts = 1 + int(below(5));
+    // Once in eight times few rows and so many terms that blocks could divide them.
+    const bool many_terms = below(8) == 0;
+    const int64_t rows = many_terms ? kRows[below(2)] : kRows[below(6)];
+    const int64_t units = many_terms ? 512 : kUnits[below(6)], heads = below(4) == 0 ? 2 : 1;
+    const int parts = many_terms ? 1 + int(below(2)) : 1 + int(below(5));
     const std::string lead = heads > 1 ? fmt::format("{},", heads) : std::string();
     const int axis = heads > 1 ? 2 : 1;
     std::vector<std::string> names;
@@ -89,6 +93,24 @@ TEST_F(StepLaunches, DrawnStepsHaveTheNumbersOfTheEvaluator) {
   std::printf("%d of %d loops have products whose panels are copied ahead\n", in_panels, tried);
   count("loops in launches whose panels are copied ahead", in_panels);
   EXPECT_GE(in_panels, tried / 2);
+}
+
+/// A product that reads the panels of a state, of so many terms that blocks could divide them.
+constexpr const char* kProductOfState =
+    R"(graph @g(%x: f32[M,K], %b: f32[N]) state (%w: f32[K,N]) {
+       return add(matmul(%x, %w), %b)
+     })";
+
+TEST_F(StepLaunches, PanelsOfManyTermsAreMultipliedAsTheyAre) {
+  for (const Precision precision : kStepPrecisions) {
+    const Subject subject{.name = "",
+                          .graph = kProductOfState,
+                          .sizes = {"M=32 K=784 N=130"},
+                          .precision = precision,
+                          .numbers = Numbers::whole,
+                          .tolerance = 1e-7};
+    EXPECT_EQ(Trial(subject, 0).fault(true), "") << name_of(precision);
+  }
 }
 
 /// The notes of a training step of a layer.

@@ -61,6 +61,43 @@ TEST(WholeProducts, AreSmallBesideTheMemoryOfTheGpu) {
   EXPECT_EQ(loops_and_arena(80 * kGiB, 1), loops_and_arena(kGiB));
 }
 
+/// Eight layers of 2,048 x 33,000 values, all of which derivatives need: 270 MB each.
+std::string many_layers() {
+  std::string text = "graph @layers(%x: f32[2048,8], %u: f32[8,33000], %v: f32[33000,8]) {\n";
+  std::string before = "%x";
+  for (int i = 0; i < 8; ++i) {
+    text += fmt::format("  %h{0} = matmul(tanh(matmul({1}, %u)), %v)\n", i, before);
+    before = fmt::format("%h{}", i);
+  }
+  return text + fmt::format(
+                    "  %loss = mean({}) {{axes = [0,1]}}\n"
+                    "  %du, %dv = grad %loss, %u, %v\n  return %du, %dv\n}}",
+                    before);
+}
+
+TEST(WholeProducts, AreDividedWhereTogetherTheyExceedTheMemory) {
+  const GraphPtr graph = parse_graph(many_layers());
+  const Machine machine = cuda::gpu_machine();
+  const auto formed = [&](int64_t memory) {
+    CompileReport report;
+    const GraphPtr kernels = cuda::form_gpu_kernels(graph, {}, machine, memory, report);
+    std::vector<std::string> remarks;
+    for (const Remark& remark : report.remarks) {
+      if (remark.pass == "memory") remarks.push_back(remark.text);
+    }
+    return std::pair{make_plan(*kernels, machine).arena_bytes, remarks};
+  };
+  const auto [whole, none] = formed(int64_t{80} << 30);
+  EXPECT_THAT(none, IsEmpty());
+  // Each is below a sixteenth.
+  const int64_t less = whole - 1;
+  ASSERT_GT(less / 16, int64_t{144} << 20);
+  const auto [divided, remarks] = formed(less);
+  EXPECT_LE(divided, less);
+  ASSERT_THAT(remarks, SizeIs(1));
+  EXPECT_THAT(remarks[0], HasSubstr("with large products for some rows at a time it needs"));
+}
+
 /// 64 steps of a state of 4 KiB, with an exponential of every element.
 constexpr const char* kExponentialCell = R"(
   graph @cell(%x: f32[64,4,16,16], %s0: f32[4,16,16]) {

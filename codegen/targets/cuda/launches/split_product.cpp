@@ -35,7 +35,8 @@ CallOperand operand_of_sums(const NestCall& call, int buffer) {
 int64_t SplitProducts::parts_of(const NestCall& call) const {
   const NestProgram& program = plan_.programs[size_t(call.program)];
   const NestForm whole = launched_form_of(plan_, call, shared_bytes_);
-  if (!whole.pipelined || !call.outer.empty()) return 1;
+  // Parts of panels would have strides of their own, and sums of several parts places.
+  if (!whole.pipelined || !call.outer.empty() || call.products[0].in_panels) return 1;
   // The rest adds f32.
   for (const NestInstruction& in : program.body) {
     if (in.kind == NestOp::product && in.dtype != DType::f32) return 1;
