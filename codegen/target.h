@@ -60,9 +60,6 @@ extern const Target cuda;
 extern const Target reference;
 }  // namespace targets
 
-/// What the kernels of a target can do in a compilation.
-KernelTraits kernel_traits(const Target& target, const CompileOptions& options);
-
 /// Every target of this build, the preferred one first.
 std::span<const Target* const> all_targets();
 /// The target called `name`. Throws ErrorKind::usage, listing the known targets, for any other
@@ -75,5 +72,8 @@ const Target& target(std::string_view name);
 const Target& target(std::string_view typed, CompileOptions& options);
 /// The first target that can run here.
 const Target& default_target();
+
+/// What the kernels of a target can do in a compilation.
+KernelTraits kernel_traits(const Target& target, const CompileOptions& options);
 
 }  // namespace graphc::core
