@@ -142,5 +142,37 @@ TEST(EmulatorMemory, WordsOfOneAccessAreAlignedAndInOrder) {
   EXPECT_THAT(words_moved(true, 8, found), HasSubstr("past the end of 'in'"));
 }
 
+/// What a kernel says that moves two words by way of shared memory, there `apart` bytes away.
+std::string two_words_moved(unsigned apart, int first, std::vector<float>& found) {
+  const Module module(kernel_text("const float* in, float* out, int first, unsigned apart", R"(
+    __shared__ float words[16];
+    const float* begin = words;
+    unsigned long long whole;
+    asm volatile("cvta.to.shared.u64 %0, %1;" : "=l"(whole) : "l"(begin));
+    const unsigned place = (unsigned)whole + apart;
+    unsigned x, y, z, w;
+    asm volatile("ld.global.v2.u32 {%0, %1}, [%2];"
+                 : "=r"(x), "=r"(y) : "l"(in + first) : "memory");
+    asm volatile("st.shared.v2.u32 [%0], {%1, %2};" : : "r"(place), "r"(x), "r"(y) : "memory");
+    asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(z), "=r"(w) : "r"(place));
+    asm volatile("st.global.v2.u32 [%0], {%1, %2};"
+                 : : "l"(out + first), "r"(z), "r"(w) : "memory");)"));
+  DeviceMemory memory;
+  Array<float> in(memory, "in", {0, 1, 2, 3, 4, 5, 6, 7}), out(memory, "out", 8);
+  std::string message = message_of(
+      [&] { run_kernel(module, launch_of(1, 1), memory, in.data(), out.data(), first, apart); });
+  found = out.values();
+  return message;
+}
+
+TEST(EmulatorMemory, TwoWordsOfOneAccessAreAlignedAndInOrder) {
+  std::vector<float> found;
+  EXPECT_EQ(two_words_moved(8, 4, found), "");
+  EXPECT_THAT(found, testing::ElementsAre(0, 0, 0, 0, 4, 5, 0, 0));
+  EXPECT_THAT(two_words_moved(8, 3, found), HasSubstr("an access of 8 bytes at "));
+  EXPECT_THAT(two_words_moved(4, 4, found), HasSubstr("8"));
+  EXPECT_THAT(two_words_moved(8, 8, found), HasSubstr("past the end of 'in'"));
+}
+
 }  // namespace
 }  // namespace graphc::core::cuda_emulator

@@ -43,6 +43,13 @@ BUILTIN unsigned atomicMax(unsigned* at, unsigned x) { return __nvvm_atom_max_ge
 BUILTIN unsigned long long atomicMin(unsigned long long* at, unsigned long long x) {
   return __nvvm_atom_min_gen_ull(at, x);
 }
+BUILTIN void __syncwarp(unsigned mask) { __nvvm_bar_warp_sync(mask); }
+BUILTIN float __shfl_sync(unsigned mask, float x, int lane) {
+  return __nvvm_shfl_sync_idx_f32(mask, x, lane, 31);
+}
+BUILTIN float __shfl_xor_sync(unsigned mask, float x, int lanes) {
+  return __nvvm_shfl_sync_bfly_f32(mask, x, lanes, 31);
+}
 BUILTIN int __shfl_down_sync(unsigned mask, int x, int lanes) {
   return __nvvm_shfl_sync_down_i32(mask, x, lanes, 31);
 }

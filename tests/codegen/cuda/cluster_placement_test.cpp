@@ -17,6 +17,7 @@
 #include "tests/codegen/cuda/damages.h"
 #include "tests/testing/counts.h"
 #include "tests/testing/expect_error.h"
+#include "tests/testing/in_f64.h"
 #include "tests/testing/targets.h"
 #include "tests/testing/wide_golden.h"
 
@@ -27,6 +28,11 @@ using ::testing::AllOf;
 using ::testing::Each;
 using ::testing::HasSubstr;
 using ::testing::Not;
+
+/// Loops of f32 exchange fragments (counted_exchange_test.cpp).
+GraphPtr layer_in_f64(const WideCase& c, Derivatives derivatives) {
+  return in_f64(wide_layer(c, derivatives));
+}
 
 Plan clustered_plan(const GraphPtr& graph) {
   CompileReport report;
@@ -104,7 +110,7 @@ TEST_F(Clusters, OfEverySizeGiveTheBitsOfTheStreamedPlacement) {
       setenv("GRAPHC_MOCK_SEED", std::to_string(++seed).c_str(), 1);
       const WideCase c{cell, 3, batch, 18};
       SCOPED_TRACE(c.name() + ", multiprocessors: " + multiprocessors);
-      expect_same_bits(wide_layer(c, Derivatives::with), wide_inputs(c), sizes);
+      expect_same_bits(layer_in_f64(c, Derivatives::with), wide_inputs(c), sizes);
     }
   }
   for (const auto& [size, loops] : sizes) {
@@ -122,7 +128,7 @@ TEST_F(Clusters, OfManyRowsGiveTheBitsOfTheStreamedPlacement) {
   for (const char* cell : {"lstm", "projected", "lengths"}) {
     const WideCase c{cell, 2, 150, 6};
     SCOPED_TRACE(c.name());
-    expect_same_bits(wide_layer(c, Derivatives::with), wide_inputs(c), sizes);
+    expect_same_bits(layer_in_f64(c, Derivatives::with), wide_inputs(c), sizes);
   }
   EXPECT_FALSE(sizes.empty());
 }
@@ -130,11 +136,11 @@ TEST_F(Clusters, OfManyRowsGiveTheBitsOfTheStreamedPlacement) {
 /// What eight blocks have no room for, sixteen have: not every device holds such clusters.
 TEST_F(Clusters, OfSixteenBlocksAreTakenWhereEightDoNotFit) {
   std::map<unsigned, int> sizes;
-  const WideCase c{"lstm", 2, 1, 360};
-  expect_same_bits(wide_layer(c, Derivatives::without), wide_inputs(c), sizes);
+  const WideCase c{"lstm", 2, 1, 256};
+  expect_same_bits(layer_in_f64(c, Derivatives::without), wide_inputs(c), sizes);
   EXPECT_EQ(sizes, (std::map<unsigned, int>{{16, 1}}));
   for (const cuda::Launch& launch :
-       clustered_loops(wide_layer(c, Derivatives::without), {}, std::nullopt))
+       clustered_loops(layer_in_f64(c, Derivatives::without), {}, std::nullopt))
     EXPECT_LE(launch.cluster, 8u) << "unless they are asked for";
 }
 
@@ -143,7 +149,7 @@ TEST_F(Clusters, HandEachOtherTheCarriesOfEveryCell) {
   for (const std::string& cell : wide_cells()) {
     SCOPED_TRACE(cell);
     for (const cuda::Launch& launch :
-         clustered_loops(wide_layer({cell, 5, 8, 32}, Derivatives::with))) {
+         clustered_loops(layer_in_f64({cell, 5, 8, 32}, Derivatives::with))) {
       EXPECT_FALSE(launch.placement->exchanged.empty()) << launch.note;
       size_t products = 0;
       for (const cuda::NestShare& nest : launch.placement->nests)
@@ -170,7 +176,7 @@ TEST_F(Clusters, ADamagedExchangeIsFound) {
   };
   setenv("GRAPHC_MOCK_MULTIPROCESSORS", "4", 1);
   const WideCase c{"lstm", 3, 5, 18};
-  const GraphPtr graph = wide_layer(c, Derivatives::with);
+  const GraphPtr graph = layer_in_f64(c, Derivatives::with);
   cuda::Gpu gpu;
   gpu.multiprocessors = 4;
   const Plan plan = clustered_plan(graph);
@@ -199,7 +205,7 @@ TEST_F(Clusters, HandNothingOnToAProductOfNoTerms) {
 }
 
 TEST_F(Clusters, AreChosenWhereMatricesFitThemAndTheGpuHasThem) {
-  const GraphPtr graph = wide_layer({"lstm", 30, 128, 256}, Derivatives::with);
+  const GraphPtr graph = layer_in_f64({"lstm", 30, 128, 192}, Derivatives::with);
   cuda::Gpu all;
   all.clusters = {};
   EXPECT_EQ(clustered_loops(graph, all, std::nullopt).size(), 2u);
@@ -213,14 +219,14 @@ TEST_F(Clusters, AreChosenWhereMatricesFitThemAndTheGpuHasThem) {
   old.capability = 89;
   EXPECT_EQ(clustered_loops(graph, old, std::nullopt).size(), 0u);
   // A barrier of a cluster that costs as much as any other is no reason.
-  const GraphPtr large = wide_layer({"lstm", 30, 128, 512}, Derivatives::with);
+  const GraphPtr large = layer_in_f64({"lstm", 30, 128, 512}, Derivatives::with);
   EXPECT_EQ(clustered_loops(large, {}, std::nullopt).size(), 0u);
 }
 
 /// A device that runs other numbers of clusters at a time than the table says is asked, and what it
 /// says is known to later compilations.
 TEST_F(Clusters, TheDeviceIsAskedHowManyRunAtATime) {
-  const GraphPtr graph = wide_layer({"lstm", 3, 128, 256}, Derivatives::with);
+  const GraphPtr graph = layer_in_f64({"lstm", 3, 128, 192}, Derivatives::with);
   const auto clusters = [&](const char* limit) {
     setenv("GRAPHC_MOCK_CLUSTERS", limit, 1);
     CompileReport report;
@@ -285,7 +291,7 @@ TEST_F(Clusters, AreRefusedBelowSm90) {
 }
 
 TEST_F(Clusters, AreRefusedWhereTheMatricesDoNotFit) {
-  const GraphPtr graph = wide_layer({"lstm", 30, 128, 512}, Derivatives::with);
+  const GraphPtr graph = layer_in_f64({"lstm", 30, 128, 512}, Derivatives::with);
   EXPECT_THAT(error_of(ErrorKind::resource, [&] { clustered_loops(graph); }),
               AllOf(HasSubstr("--placement=cluster: the matrices of the loop do not fit into 16 "
                               "blocks with 232448 bytes of shared memory each"),

@@ -34,7 +34,8 @@ struct CountedPrecision {
 inline constexpr CountedPrecision kCountedPrecisions[] = {{Precision::bf16, 2e-2},
                                                           {Precision::fp16, 3e-3},
                                                           {Precision::tf32, 3e-3},
-                                                          {Precision::tf32x3, 2e-5}};
+                                                          {Precision::tf32x3, 2e-5},
+                                                          {Precision::f32, 3e-6}};
 
 inline cuda::Launches launches_of(
     const GraphPtr& graph, Precision precision, const cuda::Gpu& gpu,

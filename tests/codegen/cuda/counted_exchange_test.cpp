@@ -15,6 +15,7 @@
 #include "tests/codegen/cuda/damages.h"
 #include "tests/testing/counts.h"
 #include "tests/testing/heads.h"
+#include "tests/testing/in_f64.h"
 #include "tests/testing/random_cell.h"
 #include "tests/testing/samples.h"
 #include "tests/testing/wide_golden.h"
@@ -22,6 +23,7 @@
 namespace graphc::core::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 /// The kernels of loops that count.
@@ -135,6 +137,30 @@ TEST_F(CountedExchange, ADamagedExchangeIsFound) {
     });
   }
   EXPECT_GE(found, 60);
+}
+
+/// Nests of several products, of which one gathers what another step made, and one scatters.
+TEST_F(CountedExchange, OfRandomCellsAgreesWithTheStreamedPlacement) {
+  const unsigned seeds = whole_samples() ? 200 : 15;
+  int in_clusters = 0, through_memory = 0;
+  for (unsigned seed = 0; seed < seeds; ++seed) {
+    const GraphPtr graph = random_cell(seed);
+    std::vector<Literal> inputs;
+    for (const Literal& input : random_cell_inputs(*graph, seed))
+      inputs.push_back(input.type().dtype == DType::f64 ? input.converted(DType::f32) : input);
+    const CountedPrecision& of = kCountedPrecisions[seed % std::size(kCountedPrecisions)];
+    SCOPED_TRACE(fmt::format("seed {}, {}\n{}", seed, name_of(of.precision), print(*graph)));
+    const auto wanted = results(graph, inputs, of.precision, cuda::Placement::streamed);
+    for (const auto placement : {cuda::Placement::cluster, cuda::Placement::grid}) {
+      int& counted = placement == cuda::Placement::grid ? through_memory : in_clusters;
+      EXPECT_LE(difference(results(graph, inputs, of.precision, placement, &counted), wanted),
+                of.tolerance)
+          << name_of(placement);
+    }
+  }
+  std::printf("%d loops in clusters, %d through memory\n", in_clusters, through_memory);
+  EXPECT_GE(in_clusters, int(seeds));
+  EXPECT_GE(through_memory, int(seeds));
 }
 
 /// A loop forward in two blocks, and its derivative in ten, which have no more unit tiles each than
@@ -275,18 +301,17 @@ TEST_F(CountedExchange, OfHeadsAgreesWithTheEvaluator) {
 }
 
 TEST_F(CountedExchange, SaysWhyALoopKeepsItsBarriers) {
-  const auto note = [](const char* cell, Precision precision) {
+  const auto note = [](const GraphPtr& graph) {
     std::string notes;
-    for (const cuda::Launch& launch :
-         launches_of(wide_layer({cell, 5, 8, 32}, Derivatives::without), precision, small_gpu())
-             .step) {
+    for (const cuda::Launch& launch : launches_of(graph, Precision::f32, small_gpu()).step) {
       if (launch.cluster > 1) notes += launch.note;
     }
     return notes;
   };
-  EXPECT_THAT(note("lstm", Precision::f32), HasSubstr("use no tensor cores"));
-  EXPECT_THAT(note("lstm", Precision::bf16), HasSubstr("counted in by mbarriers; no barrier"));
-  EXPECT_THAT(note("lstm", Precision::f32), HasSubstr("1 barrier a step, since "));
+  const GraphPtr graph = wide_layer({"lstm", 5, 8, 32}, Derivatives::without);
+  EXPECT_THAT(note(graph), HasSubstr("counted in by mbarriers; no barrier"));
+  EXPECT_THAT(note(in_f64(graph)),
+              AllOf(HasSubstr("1 barrier a step, since sums of %"), HasSubstr(" are not f32")));
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "codegen/target.h"
 #include "ir/text.h"
 #include "models/registry.h"
+#include "tests/testing/in_f64.h"
 
 namespace graphc::core::cuda {
 namespace {
@@ -140,7 +141,7 @@ TEST(SpeedModel, AStreamedLoopIsItsStepsAndBarriers) {
 }
 
 TEST(SpeedModel, BlocksOfAClusterMeetFasterAndReadNoCarries) {
-  const GraphPtr graph = layer(256, 30, 64, "forward");
+  const GraphPtr graph = core::testing::in_f64(layer(128, 30, 64, "forward"));
   const auto loop = [&](Placement placement) {
     const Predicted all = predicted(graph, placement);
     return *std::ranges::find(all.step.launches, 30, &LaunchTime::steps);
@@ -149,7 +150,7 @@ TEST(SpeedModel, BlocksOfAClusterMeetFasterAndReadNoCarries) {
   EXPECT_EQ(cluster.barriers, 30);
   EXPECT_NEAR(cluster.barriers_us, 30 * 0.35, 1e-9);
   // In every step the product reads h of the step before.
-  EXPECT_NEAR(grid.bytes - cluster.bytes, 30 * 4.0 * 64 * 256, 1);
+  EXPECT_NEAR(grid.bytes - cluster.bytes, 30 * 8.0 * 64 * 128, 1);
   EXPECT_LT(cluster.ingest_us, grid.ingest_us);
   EXPECT_LT(cluster.latency_us, grid.latency_us);
 }
@@ -160,8 +161,22 @@ TEST(SpeedModel, WhatStaysOnTheChipIsNotReadAgain) {
     const Predicted all = predicted(graph, placement);
     return std::ranges::find(all.step.launches, 30, &LaunchTime::steps)->bytes;
   };
-  const double matrix = 30 * 4.0 * 256 * 4 * 256;
-  EXPECT_NEAR(bytes(Placement::streamed) - bytes(Placement::grid), matrix, 1e-6 * matrix);
+  // In every step the product reads the matrix, and h, which blocks hand on as fragments: they
+  // count as a part of the exchange.
+  const double matrix = 30 * 4.0 * 256 * 4 * 256, h = 30 * 4.0 * 64 * 256;
+  EXPECT_NEAR(bytes(Placement::streamed) - bytes(Placement::grid), matrix + h, 1e-6 * matrix);
+}
+
+/// Tiles of eight rows and columns have some that are not there: 37 rows are 40, of six units
+/// eight.
+TEST(SpeedModel, FusedMultiplyAddsOfTilesTakeTheirTime) {
+  const auto us = [](int64_t hidden, int64_t batch) {
+    const Predicted all = predicted(layer(hidden, 30, batch, "forward"), Placement::grid);
+    return std::ranges::find(all.step.launches, 30, &LaunchTime::steps)->arithmetic_us;
+  };
+  EXPECT_GT(us(512, 128), 1.05 * 30 * 2.0 * 128 * 512 * 2048 / gpu_figures("sm_90a")->f32_per_us());
+  EXPECT_GT(us(512, 128), us(512, 120));
+  EXPECT_GT(us(132 * 6, 20), 1.3 * us(132 * 4, 20));
 }
 
 TEST(SpeedModel, MoreTakesLonger) {

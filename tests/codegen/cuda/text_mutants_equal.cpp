@@ -203,9 +203,14 @@ bool reads_its_own(const std::vector<Line>& lines, size_t at) {
 std::string_view why_equal_in_tile(const TextMutant& mutant, const std::vector<Line>& lines,
                                    size_t at, const Launched& launched, const TileLoops& loops) {
   const std::string_view rule = mutant.rule->name;
-  const bool of_left = mutant.before.starts_with("const float* left_");
-  const bool of_right = mutant.before.starts_with("const float* resident_tile") ||
-                        mutant.before.starts_with("float* to = &resident_");
+  const auto declares = [&](std::string_view what) {
+    std::string_view line = mutant.before;
+    if (line.starts_with("const ")) line.remove_prefix(6);
+    if (!line.starts_with("float* ") && !line.starts_with("double* ")) return false;
+    return line.substr(line.find(' ') + 1).starts_with(what);
+  };
+  const bool of_left = declares("left_");
+  const bool of_right = declares("resident_tile") || declares("to = &resident_");
   std::smatch place;
   if (rule == "remainder for quotient of a sum" &&
       ((of_left && loops.one_tile_of_rows) || (of_right && loops.one_tile_of_columns)))

@@ -87,6 +87,12 @@ bool fills_up_chunk(const TextMutant& mutant, const std::vector<Line>& lines) {
                               [&](const Line& line) { return line.statement.starts_with(word); });
 }
 
+/// Whether blocks exchange fragments through memory.
+bool has_words_of_memory(const std::string& text) {
+  return text.find("get_words(") != std::string::npos ||
+         text.find("get_two_words(") != std::string::npos;
+}
+
 std::string_view why_equal_in_fragments(const TextMutant& mutant, const std::vector<Line>& lines,
                                         size_t at) {
   const std::string_view rule = mutant.rule->name;
@@ -111,7 +117,7 @@ std::string_view why_equal_in_fragments(const TextMutant& mutant, const std::vec
   if (moves_later_steps(mutant, lines, at)) return "only what the first step reads is loaded there";
   // A block's unit tiles may reach into the columns of the next one.
   if (rule == "end of all for the own" && mutant.before.find("column_end_") != std::string::npos &&
-      mutant.text.find("get_words(") != std::string::npos)
+      has_words_of_memory(mutant.text))
     return "blocks that own the columns store the same bytes, and terms beyond them have zeros";
   if (rule == "term of a piece left out") return "an instruction takes in the last term, too";
   if (rule == "first warp" && mutant.before.starts_with("const float this_") &&
@@ -305,14 +311,17 @@ bool has_met_since_stores(const std::vector<Line>& lines, size_t at) {
 
 std::string_view why_equal_of_gpus(const TextMutant& mutant, const std::vector<Line>& lines,
                                    size_t at, const Launched& launched) {
-  if (mutant.text.find("mma.sync") != std::string::npos) {
+  const auto has = [&](std::string_view what) {
+    return mutant.text.find(what) != std::string::npos;
+  };
+  if (has("mma.sync") || has("give_sums(")) {
     std::string_view reason = why_equal_in_fragments(mutant, lines, at);
     if (reason.empty()) reason = why_equal_in_guard(mutant, lines, at, launched);
     if (reason.empty()) reason = why_equal_in_pairs(mutant, lines, at);
     if (reason.empty()) reason = why_equal_in_parts(mutant, lines, at, launched);
     if (!reason.empty()) return reason;
   }
-  if (mutant.text.find("cluster_barrier") != std::string::npos) {
+  if (has("cluster_barrier")) {
     const std::string_view reason = why_equal_in_clusters(mutant, lines, at);
     return reason.empty() ? why_equal_in_first_content(mutant, lines, at, launched) : reason;
   }

@@ -209,6 +209,12 @@ Subject placed(const char* name, const char* graph, const char* size, cuda::Plac
           .placement = placement,
           .multiprocessors = multiprocessors};
 }
+Subject placed_in_f64(const char* name, const char* graph, const char* size,
+                      cuda::Placement placement, int multiprocessors) {
+  Subject subject = placed(name, graph, size, placement, multiprocessors);
+  subject.in_f64 = true;
+  return subject;
+}
 
 /// Rows that carry a matrix, which is summed over both axes; a vector along each, and a number.
 constexpr const char* kRowsOfMatrices =
@@ -244,7 +250,8 @@ std::vector<Subject> all_subjects() {
   std::vector<Subject> all = kSubjects;
   const char* lstm = std::ranges::find(kSubjects, std::string_view("lstm"), &Subject::name)->graph;
   // Two groups of rows, three of columns; three blocks.
-  all.push_back(placed("lstm_in_grid", lstm, "T=4 B=17 H=17 G=68", cuda::Placement::grid, 6));
+  all.push_back(
+      placed_in_f64("lstm_in_grid", lstm, "T=4 B=17 H=17 G=68", cuda::Placement::grid, 6));
   all.push_back(placed("lstm_in_blocks", lstm, "T=3 B=17 H=21 G=84", cuda::Placement::block, 3));
   // Two matrices, two tiles of columns, two pieces of terms.
   all.push_back(placed("projection_in_blocks", kProjection, "T=2 B=5 R=5 H=261 G=1044",
@@ -252,7 +259,8 @@ std::vector<Subject> all_subjects() {
   all.push_back(placed("moving_in_grid", kMovingMatrix, "T=3 B=35 H=21", cuda::Placement::grid, 7));
   // Two tiles of rows, and threads that read what others wrote.
   all.push_back(placed("rnn_in_blocks", kRnn, "T=3 B=94 H=17", cuda::Placement::block, 3));
-  all.push_back(placed("many_shapes_in_grid", kManyShapes, "B=29", cuda::Placement::grid, 6));
+  all.push_back(
+      placed_in_f64("many_shapes_in_grid", kManyShapes, "B=29", cuda::Placement::grid, 6));
   // An even number of steps, two beyond those that are taken three at a time. Two rows; a thread
   // has several elements along each axis, and some of them are none. The warps
   // are side by side along the columns, then along the rows.

@@ -64,6 +64,17 @@ Subject loop(const char* name, const char* graph, const char* size, cuda::Placem
           .tolerance = rounds ? kExact : kSplit};
 }
 
+/// In f64 it exchanges no fragments.
+Subject in_f64(Subject subject) {
+  subject.in_f64 = true;
+  return subject;
+}
+/// Of small whole numbers, which stay whole.
+Subject of_whole_numbers(Subject subject) {
+  subject.numbers = Numbers::whole;
+  return subject;
+}
+
 /// Its steps are launches of their own, whose products read panels.
 Subject steps(const char* name, const char* graph, std::vector<const char*> sizes,
               Precision precision, Numbers numbers = Numbers::whole) {
@@ -154,7 +165,7 @@ constexpr const char* kNumbersOfRows =
 }  // namespace
 
 /// Those in a grid or in clusters exchange fragments where a warp has one tile of rows, unless they
-/// are in f32.
+/// are in f64.
 std::vector<Subject> subjects_of_gpus(const char* lstm) {
   const auto product_of = [](const char* name, Precision precision) {
     return product(name, precision == Precision::bf16 ? kTransposed : kProductOfGpus, precision,
@@ -187,10 +198,20 @@ std::vector<Subject> subjects_of_gpus(const char* lstm) {
            Precision::tf32x3),
       loop("gates_in_grid_in_3xtf32", kGates, "T=3 B=131 H=17 G=34", cuda::Placement::grid, 4,
            Precision::tf32x3),
-      loop("lstm_in_cluster", lstm, "T=3 B=21 H=17 G=68", cuda::Placement::cluster, 4,
-           Precision::f32),
-      loop("products_in_cluster", kTwoProducts, "T=3 B=144 H=9", cuda::Placement::cluster, 2,
-           Precision::f32),
+      in_f64(loop("lstm_in_cluster", lstm, "T=3 B=21 H=17 G=68", cuda::Placement::cluster, 4,
+                  Precision::f32)),
+      in_f64(loop("products_in_cluster", kTwoProducts, "T=3 B=144 H=9", cuda::Placement::cluster, 2,
+                  Precision::f32)),
+      // Four columns of a lane in tiles of sixteen rows and of eight, and three of partial sums.
+      of_whole_numbers(loop("step_in_cluster_in_f32", kStepOfFour, "T=3 B=41 H=41 G=164",
+                            cuda::Placement::cluster, 2, Precision::f32)),
+      of_whole_numbers(loop("parts_in_cluster_in_f32", kThreeParts, "T=3 B=19 H=129 G=387",
+                            cuda::Placement::cluster, 2, Precision::f32)),
+      // Two turns of columns, weights in registers and in shared memory, several batches of steps.
+      of_whole_numbers(loop("step_through_memory_in_f32", kStepOfFour, "T=2 B=25 H=330 G=1320",
+                            cuda::Placement::grid, 5, Precision::f32)),
+      of_whole_numbers(loop("parts_through_memory_in_f32", kThreeParts, "T=4 B=19 H=41 G=123",
+                            cuda::Placement::grid, 4, Precision::f32)),
       loop("products_in_cluster_in_3xtf32", kTwoProducts, "T=3 B=41 H=41", cuda::Placement::cluster,
            2, Precision::tf32x3),
       loop("parts_in_cluster_in_bf16", kThreeParts, "T=3 B=41 H=41 G=123", cuda::Placement::cluster,

@@ -131,6 +131,8 @@ TEST(CudaText, NoValueHasTheNameOfAVariable) {
                         cuda::Placement::launches};
   expect_taken("lstm-layer", {"hidden=64", "steps=3", "batch=20"},
                {Precision::f32, Precision::bf16, Precision::tf32x3}, all);
+  expect_taken("lstm-layer", {"hidden=64", "steps=3", "batch=5"}, {Precision::f32},
+               {cuda::Placement::grid, cuda::Placement::cluster});
   expect_taken("lstm-layer", {"cell=layer-norm-lstm", "hidden=40", "steps=3", "batch=5"},
                {Precision::bf16}, all);
   expect_taken("lstm-layer", {"hidden=1024", "steps=3", "batch=16"}, {Precision::bf16},
@@ -148,7 +150,7 @@ TEST(CudaText, NothingWaitsForALoadBeforeTheNextOne) {
   int loads = 0;
   for (const auto placement : {cuda::Placement::grid, cuda::Placement::cluster}) {
     for (const Precision precision :
-         {Precision::f32, Precision::bf16, Precision::tf32, Precision::tf32x3}) {
+         {Precision::f32, Precision::bf16, Precision::fp16, Precision::tf32, Precision::tf32x3}) {
       KernelTexts texts;
       add_kernels(graph, "sm_90a", "fused", texts, precision, placement);
       for (const auto& [text, name] : texts) {

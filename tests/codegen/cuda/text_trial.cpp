@@ -71,6 +71,7 @@ void divide(const cuda::testing::MockDriver& driver, const Plan& plan, const Sig
 /// The graph of one size.
 std::string text_of(const Subject& subject, const char* size) {
   std::string text = subject.graph;
+  if (subject.in_f64) text = std::regex_replace(text, std::regex("\\bf32\\b"), "f64");
   std::istringstream all(size);
   for (std::string one; all >> one;)
     text = std::regex_replace(text, std::regex("\\b" + one.substr(0, 1) + "\\b"), one.substr(2));

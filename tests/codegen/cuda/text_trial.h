@@ -38,6 +38,8 @@ struct Subject {
   Precision precision = Precision::f32;  ///< CompileOptions::precision
   /// Whole ones are exact in every precision, so are their products.
   Numbers numbers = Numbers::real;
+  /// Whether the graph's f32 are f64: loops of those exchange no fragments.
+  bool in_f64 = false;
   /// How far a result may be from the evaluator's, as a share of the largest one.
   double tolerance = 1e-3;
 };

@@ -307,6 +307,7 @@ constexpr PtxGroup of_wait[] = {{'r'}, {'r', 1, false, true}, {'r'}};
 constexpr PtxGroup of_word_store[] = {{'r', 1, false, true}, {'r'}, {'r', 1, false, true}};
 constexpr PtxGroup of_pair_store[] = {{'r', 1, false, true}, {'r', 2, true}, {'r', 1, false, true}};
 constexpr PtxGroup of_quad_store[] = {{'r', 1, false, true}, {'r', 4, true}, {'r', 1, false, true}};
+constexpr PtxGroup of_two_words_store[] = {{'r', 1, false, true}, {'r', 2, true}};
 constexpr PtxGroup of_words_store[] = {{'r', 1, false, true}, {'r', 4, true}};
 constexpr PtxGroup of_copy[] = {
     {'r', 1, false, true}, {'r', 1, false, true}, {'r'}, {'r', 1, false, true}};
@@ -316,6 +317,7 @@ constexpr PtxInstruction counted_table[] = {
     {"mapa.shared::cluster.u32", of_shared_mapping, map_shared_address},
     {"ld.shared.v2.u32", of_two_words, load_words<2>},
     {"ld.shared.v4.u32", of_words, load_words<4>},
+    {"st.shared.v2.u32", of_two_words_store, store_words<2>, Control::plain, true, Result::none},
     {"st.shared.v4.u32", of_words_store, store_words<4>, Control::plain, true, Result::none},
     {"mbarrier.init.shared::cta.b64", of_count, initialise, Control::plain, true, Result::none},
     {"fence.mbarrier_init.release.cluster", {}, fence_initialisation, Control::plain, true},

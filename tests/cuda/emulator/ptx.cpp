@@ -170,6 +170,7 @@ constexpr PtxGroup of_mapping[] = {{'l'}, {'l'}, {'r'}};
 constexpr PtxGroup of_global_pair_load[] = {{'f', 2, true}, {'l', 1, false, true}};
 constexpr PtxGroup of_global_word_load[] = {{'r'}, {'l', 1, false, true}};
 constexpr PtxGroup of_global_words_load[] = {{'r', 4, true}, {'l', 1, false, true}};
+constexpr PtxGroup of_global_two_words_load[] = {{'r', 2, true}, {'l', 1, false, true}};
 constexpr PtxGroup of_global_two_words_store[] = {{'l', 1, false, true}, {'r', 2, true}};
 constexpr PtxGroup of_global_words_store[] = {{'l', 1, false, true}, {'r', 4, true}};
 constexpr PtxGroup of_global_pair_store[] = {{'l', 1, false, true}, {'f', 2, true}};
@@ -195,6 +196,7 @@ constexpr PtxInstruction table[] = {
     {"mapa.u64", of_mapping, map_shared_rank},
     {"ld.global.v2.f32", of_global_pair_load, load_pair, Control::plain, true},
     {"ld.global.u32", of_global_word_load, load_word, Control::plain, true},
+    {"ld.global.v2.u32", of_global_two_words_load, load_global_words<2>, Control::plain, true},
     {"ld.global.v4.u32", of_global_words_load, load_global_words<4>, Control::plain, true},
     {"st.global.v2.u32", of_global_two_words_store, store_global_words<2>, Control::plain, true,
      PtxInstruction::Result::none},

@@ -47,7 +47,10 @@ void add(LaunchTime& time, const NestWork& work, const GpuFigures& figures, Insi
   const double f32 = figures.f32_per_us() / gpu.multiprocessors * used;
   const double products =
       figures.products_per_us(work.factors, work.is_f64) / gpu.multiprocessors * used;
-  const double arithmetic = work.flop / products + 2 * work.operations / f32;
+  const double multiplying = work.product_cycles > 0
+                                 ? work.product_cycles / gpu.clock_per_us * rounds
+                                 : work.flop / products;
+  const double arithmetic = multiplying + 2 * work.operations / f32;
   // A warp reads 32 words of four bytes per cycle.
   const double shared = work.shared_bytes / (128 * cycles);
   const double ingest = work.ingest_bytes / (gpu.bytes_per_clock * cycles);

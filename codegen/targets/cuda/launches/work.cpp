@@ -120,6 +120,7 @@ class Counting {
       const CountedLoop& loop = *placement_->counted;
       const CountedProduct& counted = loop.products[loop.number_of(nest_, index)];
       work_.shared_bytes += work_.blocks * loop.loaded_bytes(counted);
+      if (counted.uses_fma()) work_.product_cycles += counted.cycles;
       return;
     }
     if (form_.pipelined) return pipelined(k);

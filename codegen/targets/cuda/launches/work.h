@@ -8,8 +8,10 @@ namespace graphc::core::cuda {
 
 /// One execution of a nest.
 struct NestWork {
-  double blocks = 0;      ///< thread blocks; 0: nothing to do
-  double flop = 0;        ///< multiplications and additions of products
+  double blocks = 0;  ///< thread blocks; 0: nothing to do
+  double flop = 0;    ///< multiplications and additions of products
+  /// In which a block multiplies, with rows and columns that are not there; 0: as `flop` says.
+  double product_cycles = 0;
   double operations = 0;  ///< besides products; an elementary function counts as several
   bool is_f64 = false;    ///< whether the products are f64
   Factors factors = Factors::as_stored;  ///< of products on tensor cores; else as_stored

@@ -17,8 +17,9 @@ namespace {
 /// The terms of a step whose numbers a lane's words of a row or column have: two of each strip.
 int terms_of_lane(const CountedProduct& product) { return 2 * product.strips_of_step(); }
 
-/// The call that gives a term of `step`: number `place` of the lane's two of strip `half`.
-std::string term_text(const CountedProduct& product, std::string_view half,
+/// The call that gives a term of `step`: number `place` of the two of strip `half` that a lane of
+/// the number `lane` has.
+std::string term_text(const CountedProduct& product, std::string_view lane, std::string_view half,
                       std::string_view place) {
   // Of its own strips a block knows the number among its own.
   const std::string strip =
@@ -26,16 +27,14 @@ std::string term_text(const CountedProduct& product, std::string_view half,
   const std::string where =
       product.scatters ? fmt::format("rank, {}", strip)
                        : fmt::format("({0}) / {1}, ({0}) % {1}", strip, product.strips_of_block);
-  return fmt::format("term_of_{}({}, in_group * 2 + {})", product.name(), where, place);
+  return fmt::format("term_of_{}({}, {} * 2 + {})", product.name(), where, lane, place);
 }
 
 /// A word of a fragment: two 16-bit numbers, or one.
 class FragmentWord {
  public:
   FragmentWord(const CountedProduct& product, Factors factors, DType dtype)
-      : numbers_(product.strips_of_step()),
-        rounded_(factors == Factors::split_tf32 ? "__float_as_uint" : mma_form(factors).rounded),
-        dtype_(dtype) {}
+      : numbers_(product.strips_of_step()), rounded_(word_function(factors)), dtype_(dtype) {}
 
   /// How many numbers it has.
   int numbers() const { return numbers_; }
@@ -74,12 +73,14 @@ void write_right_column(TextWriter& text, const CountedLoop& loop, const Counted
                                        tiles == 1 ? "" : fmt::format(" + each % {}", tiles));
   if (product.scatters) {
     const int of_block = loop.nests[product.nest].unit_tiles;
-    text.line("const int tile = {0}, unit = tile % {1} * {2} + group;", tile, of_block, kUnits);
+    text.line("const int tile = {0}, unit = tile % {1} * {2} + {3};", tile, of_block, kUnits,
+              column_lane_text(product));
     text.line("const long long wanted = tile / {} * {} + unit;", of_block, product.units_of_block);
     text.line("const bool column_there = tile < {} && unit < {} && wanted < columns;",
               lanes.unit_tiles, product.units_of_block);
   } else {
-    text.line("const long long wanted = column_begin + ({}) * {} + group;", tile, kUnits);
+    text.line("const long long wanted = column_begin + ({}) * {} + {};", tile, kUnits,
+              column_lane_text(product));
     text.line("const bool column_there = wanted < column_end;");
   }
   text.line("const {0} column = column_there ? ({0})wanted : 0;", index_type);
@@ -125,7 +126,8 @@ void write_ready_fragments(TextWriter& text, const CountedProduct& product,
   text.line("int lane_terms[{}];", steps * of_lane);
   open_each("each", steps * of_lane);
   text.line("const int step = {}first_at + each / {};", first_step_text(product), of_lane);
-  text.line("lane_terms[each] = {};", term_text(product, "each / 2 % 2", "each % 2"));
+  text.line("lane_terms[each] = {};",
+            term_text(product, terms_lane_text(product), "each / 2 % 2", "each % 2"));
   text.close();
   open_each("each", steps * columns);
   open_each("more", of_lane);
@@ -287,7 +289,7 @@ void write_left_fragments(TextWriter& text, const CountedLoop& loop, const Count
   for (int i = 0; i < numbers; ++i) {
     const std::string at = fmt::format("more * {} + {}", numbers, i);
     text.line("lane_terms[{}] = {};", at,
-              term_text(product, "half", numbers == 2 ? std::to_string(i) : "half"));
+              term_text(product, "in_group", "half", numbers == 2 ? std::to_string(i) : "half"));
     text.line("numbers[{}] = {}[row * {} + (long long)max(lane_terms[{}], 0) * {}];", at,
               body.name_of(ParameterKind::left, p), body.name_of(ParameterKind::left_row, p), at,
               body.name_of(ParameterKind::left_k, p));

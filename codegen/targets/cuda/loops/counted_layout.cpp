@@ -8,8 +8,9 @@
 namespace graphc::core::cuda {
 namespace {
 
-/// Registers of a lane for right fragments, of all products of a loop.
-constexpr int kWeightRegisters = 112;
+/// Registers of a lane for right fragments, of all products of a loop: beside the sums of fused
+/// multiply-adds more than 80 spill.
+constexpr int kWeightRegisters = 112, kFmaWeightRegisters = 80;
 /// Registers of a lane for weights, sums and what it keeps between nests and steps, if shared
 /// memory has room for the other weights. With more, loops of LSTMs with peepholes and of GRUs of
 /// 256 and 512 units spill on sm_90a. Loops through memory have few addresses beside them, but more
@@ -26,12 +27,13 @@ class Layout {
     const int kept = loop_.through_memory
                          ? kKeptThroughMemory - kFurtherProduct * (int(loop_.products.size()) - 1)
                          : kKeptRegisters;
-    const int more = loop_.through_memory ? 8 : kWeightRegisters;
+    const int most = loop_.uses_fma() ? kFmaWeightRegisters : kWeightRegisters;
+    const int more = loop_.through_memory ? 8 : most;
     std::string reason;
-    for (int registers = std::clamp(kept - kept_beside_weights(), 0, kWeightRegisters);;
-         registers = std::min(registers + more, kWeightRegisters)) {
+    for (int registers = std::clamp(kept - kept_beside_weights(), 0, most);;
+         registers = std::min(registers + more, most)) {
       reason = lay_out(registers);
-      if (reason.empty() || registers == kWeightRegisters) return reason;
+      if (reason.empty() || registers == most) return reason;
     }
   }
 
@@ -125,6 +127,11 @@ class Layout {
       int64_t at = sums_at;
       for (CountedProduct& product : loop_.products) {
         if (product.nest != i) continue;
+        if (product.uses_fma()) {
+          product.ahead_at = at;
+          product.ahead_words = int64_t{product.steps_ahead()} * 32 * product.left_words();
+          at += kCountedWarps * product.ahead_words;
+        }
         product.inbox_at = at;
         product.inbox_words = int64_t{product.lanes.splits()} * loop_.row_tiles *
                               loop_.nests[i].unit_tiles * product.parts * 32 * product.left_words();

@@ -18,8 +18,6 @@
 namespace graphc::core::cuda {
 namespace {
 
-/// Sums of a lane for a tile of rows, of one product, those of pieces included.
-constexpr int kMostCountedSums = 64;
 /// Registers of a lane for values that it keeps between nests and steps: what an LSTM's derivative
 /// has. With 28 a load of each of its steps is hidden by nothing.
 constexpr int kHeldRegisters = 32;
@@ -41,16 +39,26 @@ class CountedPlanning {
     plan.reason = make();
     // Numbers of rows that no block sums up need no exchange.
     if (!plan.reason.empty() && !loop_.rows.numbers.empty() && loop_.rows.exchanges.empty()) {
-      loop_ = {};
-      owners_.clear();
       has_numbers_ = false;
-      plan.reason = make();
+      plan.reason = make_again();
+    }
+    // Fused multiply-adds have tiles of either size.
+    if (!plan.reason.empty() && uses_fma()) {
+      has_other_tiles_ = true;
+      const std::string reason = make_again();
+      if (reason.empty()) plan.reason = reason;
     }
     if (plan.reason.empty()) plan.loop = std::move(loop_);
     return plan;
   }
 
  private:
+  std::string make_again() {
+    loop_ = {};
+    owners_.clear();
+    return make();
+  }
+
   const std::string& name_of(size_t nest) const { return nests_.nests[nest]->name; }
 
   /// Why not; empty if it is made.
@@ -58,10 +66,7 @@ class CountedPlanning {
     if (std::string reason = find_owners(); !reason.empty()) return reason;
     loop_.blocks = int(placement_.column_groups);
     loop_.through_memory = placement_.placement == Placement::grid;
-    const bool has_few_rows = std::ranges::all_of(nests_.nests, [&](const NestCall* call) {
-      return placement_.rows_of_block(call->rows) <= kTileRows / 2;
-    });
-    loop_.rows_of_lane = has_few_rows && !loop_.through_memory ? 1 : 2;
+    loop_.rows_of_lane = has_small_tiles() != has_other_tiles_ ? 1 : 2;
     for (size_t i = 0; i < nests_.nests.size(); ++i) {
       if (std::string reason = add_nest(i); !reason.empty()) return reason;
     }
@@ -106,6 +111,25 @@ class CountedPlanning {
       loop_.registers_of_rows = std::max(loop_.registers_of_rows, registers_of_rows(i));
     loop_.index_type = has_near_elements() ? "int" : "long long";
     return lay_out_counted(loop_, room_);
+  }
+
+  bool uses_fma() const {
+    for (size_t i = 0; i < nests_.nests.size(); ++i) {
+      for (const NestProduct& product : nests_.program(i).products) {
+        if (product.factors == Factors::as_stored) return true;
+      }
+    }
+    return false;
+  }
+
+  /// Whether tiles have eight rows. Tensor cores multiply sixteen anyway, and blocks that exchange
+  /// through memory have them.
+  bool has_small_tiles() const {
+    int64_t rows = 0;
+    for (const NestCall* call : nests_.nests)
+      rows = std::max(rows, placement_.rows_of_block(call->rows));
+    if (!uses_fma()) return rows <= kTileRows / 2 && !loop_.through_memory;
+    return rounded_quotient(rows, kTileRows / 2) < 2 * rounded_quotient(rows, kTileRows);
   }
 
   /// Divides nests that sum along rows by elements too, if blocks can exchange the sums.
@@ -217,8 +241,10 @@ class CountedPlanning {
     const NestShare& share = placement_.nests[loop_.rows.is_of_rows[i] ? first_of_elements() : i];
     if (program.kind == NestKind::column_wise)
       return fmt::format("%{} sums along rows or columns", name_of(i));
-    if (!program.products.empty() && !on_tensor_cores(program))
-      return fmt::format("the products of %{} use no tensor cores", name_of(i));
+    const bool are_as_stored = std::ranges::all_of(
+        program.products, [](const NestProduct& of) { return of.factors == Factors::as_stored; });
+    if (!are_as_stored && !on_tensor_cores(program))
+      return fmt::format("rounded factors of %{} use no tensor cores", name_of(i));
     CountedNest nest;
     nest.unit_tiles = rounded_quotient(share.columns_of_block, kUnits);
     nest.warps = std::min(int(std::bit_ceil(unsigned(nest.unit_tiles))), kCountedWarps);
@@ -261,8 +287,8 @@ class CountedPlanning {
       added.stores.push_back(counted);
     }
     loop_.through_memory ? share_terms(added, nest) : choose_lanes(added, nest);
-    if (added.sums() > kMostCountedSums)
-      return fmt::format("a lane would have {} sums of %{}", added.sums(), name_of(exchange.nest));
+    if (const std::string reason = added.too_many_sums(); !reason.empty())
+      return fmt::format("{} of %{}", reason, name_of(exchange.nest));
     if (!loop_.through_memory && added.bytes_of_use > kMostCountedBytes)
       return fmt::format("a step would hand on {} bytes to a block", added.bytes_of_use);
     loop_.products.push_back(std::move(added));
@@ -283,7 +309,8 @@ class CountedPlanning {
   void share_terms(CountedProduct& added, const CountedNest& nest) const {
     for (int warps = 1; warps <= kCountedWarps; warps *= 2) {
       set_lanes(added, {nest.unit_tiles, warps, rounded_quotient(nest.unit_tiles, warps)});
-      if (added.sums() <= kMostCountedSums) break;
+      const bool is_at_once = !added.uses_fma() || added.columns() == added.columns_at_a_time();
+      if (added.too_many_sums().empty() && is_at_once) break;
     }
     added.bytes_of_use = int64_t{loop_.row_tiles} * added.steps * 32 * added.left_bytes();
   }
@@ -302,7 +329,7 @@ class CountedPlanning {
     CountedProduct scattering = added;
     scattering.scatters = true;
     set_lanes(scattering, all);
-    if (!added.next_step && scattered < gathered && scattering.sums() <= kMostCountedSums)
+    if (!added.next_step && scattered < gathered && scattering.too_many_sums().empty())
       added = std::move(scattering);
     else
       set_lanes(added, nest);
@@ -333,6 +360,7 @@ class CountedPlanning {
   const std::vector<bool>& invariant_;
   const int64_t room_;
   std::vector<Owner> owners_;
+  bool has_other_tiles_ = false;
   bool has_numbers_ = true;  ///< whether numbers of rows are looked for
   CountedLoop loop_;
 };

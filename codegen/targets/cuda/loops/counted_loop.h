@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops whose blocks hand left operands on as fragments of tensor core instructions: those of a
+// Loops whose blocks hand left operands on as fragments of the products that read them: those of a
 // cluster to each other's shared memory, counted in by mbarriers
 // (docs/decisions/0030-exchanges-that-count-their-bytes.md), others by way of memory.
 //
@@ -20,6 +20,12 @@
 // Scatter. Where an operand is made in the step that multiplies it, and is larger than the result,
 // as in derivatives, a block multiplies its own terms by all columns instead, and sends each block
 // the partial sums of its columns, which that adds in the order of the blocks.
+//
+// Factors as stored. Fused multiply-adds round no factor. A lane then has one column of each unit
+// tile, and all rows of the tile, for a quarter of the terms: weights that lie in its registers
+// serve eight rows or sixteen, and two words of a left operand serve all its columns. Lane 8 t + u
+// has column u, and terms 2 t and 2 t + 1 of a strip. At the end the four lanes of a column add
+// their sums, and each lane gets those that an instruction of the tensor cores would give it.
 //
 // Memory. Blocks that are no cluster store the same words in memory, and meet at a barrier before a
 // nest that multiplies. There, each warp takes a part of the terms, of all rows of the block and of
@@ -108,8 +114,11 @@ struct CountedProduct {
   /// Partial sums of blocks, of one of the copies; in memory those of warps, of which there is one.
   int64_t inbox_at = 0, inbox_words = 0;
   int64_t weights_at = 0, weights_words = 0;  ///< right fragments that are in no registers
+  /// Where warps keep words that came through memory, for fused multiply-adds.
+  int64_t ahead_at = 0, ahead_words = 0;
   int64_t sums_at = 0;       ///< where splits hand their sums over, for two tiles of rows
   int64_t bytes_of_use = 0;  ///< what a block receives
+  double cycles = 0;         ///< cycles_of()
 
   int strips_of_step() const { return terms_of_step / kUnits; }
   /// Whether the last instruction takes in a strip that no block has: zeros.
@@ -132,8 +141,17 @@ struct CountedProduct {
   int64_t staged_words_of_step() const;
   /// Whether sums have more than one piece (product_text.h), so that a lane has two of each.
   bool has_pieces() const;
-  /// Registers of a lane for sums of a tile of rows.
+  /// Whether factors are as stored, so that lanes multiply by fused multiply-adds.
+  bool uses_fma() const { return factors == Factors::as_stored; }
+  /// Columns of a lane, of all unit tiles and parts, and of how many fused multiply-adds have sums
+  /// at a time.
+  int columns() const { return words_of_step / 2; }
+  int columns_at_a_time() const;
+  /// Registers of a lane for sums of a tile of rows, and for the left operand of fused
+  /// multiply-adds.
   int sums() const;
+  /// Why a lane has not enough registers for its sums; empty: it has.
+  std::string too_many_sums() const;
   /// Words that a lane hands on at a time: those of a fragment, or half of them where another lane
   /// has the other half.
   int words_of_send(const CountedStore& store) const;
@@ -180,6 +198,8 @@ struct CountedLoop {
   int64_t exchange_words = 0;  ///< of memory, for each group of blocks
   double beside_us = 0;        ///< time_beside_products()
 
+  /// Whether any product is one of fused multiply-adds.
+  bool uses_fma() const;
   /// Rows of a tile.
   int tile_rows() const { return 8 * rows_of_lane; }
   /// How many steps of a warp's right fragments have room where its left operand and all that
@@ -187,6 +207,9 @@ struct CountedLoop {
   int steps_staged(const CountedProduct& product) const;
   /// How often each lane loads a word of the left operand of a product's first step.
   int left_turns(const CountedProduct& product) const;
+  /// Cycles in which a block multiplies in a step, with the rows and columns that tiles have beside
+  /// its own.
+  double cycles_of(const CountedProduct& product, const Gpu& gpu) const;
   /// Bytes that the lanes of a block load from shared memory for a product in a step, or store
   /// there for themselves.
   double loaded_bytes(const CountedProduct& product) const;

@@ -15,8 +15,15 @@ namespace {
 /// takes a third more to compile.
 constexpr int kFilledTogether = 16;
 /// Steps of a product whose left fragments a lane loads from memory together, while it multiplies
-/// by those of as many steps before: 32 registers.
-constexpr int kStepsAhead = 8;
+/// by those of as many steps before: 32 registers. Fused multiply-adds take longer for a step, and
+/// words that are multiplied lie in shared memory.
+constexpr int kStepsAhead = 8, kFmaStepsAhead = 4;
+/// Sums of a lane by fused multiply-adds at a time: beside them are as many weights as fit.
+constexpr int kFmaSums = 64;
+/// Sums of a lane for a tile of rows, of one product, those of pieces included.
+constexpr int kMostCountedSums = 64;
+/// Instructions in which the lanes of a column add the sums of eight rows.
+constexpr int kInstructionsOfSums = 40;
 
 }  // namespace
 
@@ -48,6 +55,10 @@ int CountedLoop::steps_staged(const CountedProduct& product) const {
   return int((words - product.staged_at) / product.staged_words_of_step());
 }
 
+bool CountedLoop::uses_fma() const {
+  return std::ranges::any_of(products, &CountedProduct::uses_fma);
+}
+
 bool CountedLoop::multiplies_from_memory(size_t nest) const {
   return through_memory &&
          std::ranges::find(products, nest, &CountedProduct::nest) != products.end();
@@ -75,23 +86,57 @@ bool CountedLoop::begins_with_zeros() const {
 }
 
 int CountedProduct::steps_ahead() const {
+  if (uses_fma()) return std::min(steps_of_warp, kFmaStepsAhead);
   return steps_of_warp <= 2 * kStepsAhead ? steps_of_warp : kStepsAhead;
 }
 
 int CountedProduct::registers_ahead() const {
   if (!through_memory) return 0;
-  return std::min(steps_of_warp, 2 * kStepsAhead) * left_words();
+  return (uses_fma() ? steps_ahead() : std::min(steps_of_warp, 2 * kStepsAhead)) * left_words();
 }
 
-int CountedProduct::sums() const { return (has_pieces() ? 4 : 2) * words_of_step; }
+int CountedProduct::columns_at_a_time() const {
+  return std::min(columns(), kFmaSums / (kUnits * rows_of_lane));
+}
 
-bool CountedProduct::has_pieces() const { return steps_of_warp > kPiece / terms_of_step; }
+int CountedProduct::sums() const {
+  if (!uses_fma()) return (has_pieces() ? 4 : 2) * words_of_step;
+  const int rows = kUnits * rows_of_lane;
+  return columns_at_a_time() * rows + words_of_step * rows_of_lane + 2 * rows;
+}
+
+std::string CountedProduct::too_many_sums() const {
+  const int count = uses_fma() ? rows_of_lane * words_of_step : sums();
+  if (count > kMostCountedSums) return fmt::format("a lane would have {} sums", count);
+  if (uses_fma() && 2 * steps_of_warp > kPiece)
+    return fmt::format("a lane would sum {} terms in one piece", 2 * steps_of_warp);
+  return {};
+}
+
+bool CountedProduct::has_pieces() const {
+  return !uses_fma() && steps_of_warp > kPiece / terms_of_step;
+}
 
 std::string CountedProduct::copy_text(std::string_view use, int64_t size) const {
   return copies == 1 ? std::string() : fmt::format(" + (unsigned)({} % 2) * {}u", use, 4 * size);
 }
 
 std::string CountedProduct::name() const { return fmt::format("{}_{}", nest, product); }
+
+double CountedLoop::cycles_of(const CountedProduct& product, const Gpu& gpu) const {
+  if (const std::optional<TensorCost> cost = tensor_cost(product.factors)) {
+    const double multiplied = double(row_tiles) * kTileRows * kCountedWarps * kUnits *
+                              product.columns() * product.steps_of_warp * product.terms_of_step;
+    return multiplied * cost->products / (gpu.mma_per_clock * (cost->is_half ? 2 : 1));
+  }
+  // Instructions of a warp: a quarter of the warps has the same scheduler.
+  const double at_a_time = double(rounded_quotient(product.columns(), product.columns_at_a_time()));
+  const double multiplied = 2.0 * kUnits * rows_of_lane * product.columns() * product.steps_of_warp;
+  const double loads = (kUnits * at_a_time + product.loads_of_step()) * product.steps_of_warp;
+  const double added = double(kInstructionsOfSums) * rows_of_lane * product.columns();
+  const double cycles = std::max(multiplied * 128 / gpu.fma_per_clock, multiplied + loads) + added;
+  return cycles * double(row_tiles) * double(rounded_quotient(product.busy_warps(), 4));
+}
 
 double CountedLoop::loaded_bytes(const CountedProduct& product) const {
   // Of a lane: the left fragment of each step and tile of rows, right fragments that are in no
@@ -100,6 +145,14 @@ double CountedLoop::loaded_bytes(const CountedProduct& product) const {
   const double right =
       double(row_tiles) * (product.steps_of_warp - product.in_registers) * product.loads_of_step();
   const double lanes = 32.0 * product.busy_warps();
+  if (product.uses_fma()) {
+    // Lanes of a column load the same words of two terms: 128 bytes a cycle serve two words each.
+    const int turns = rounded_quotient(product.columns(), product.columns_at_a_time());
+    const double terms = left * turns * kUnits * double(product.left_words());
+    const double sums = through_memory ? 2 * 4 * double(product.inbox_words)
+                                       : double(product.scatters ? product.bytes_of_use : 0);
+    return lanes * (2 * terms + 16 * right) + sums;
+  }
   if (through_memory) return lanes * 16 * right + 2 * 4 * double(product.inbox_words);
   return lanes * (product.left_bytes() * left + 16 * right) +
          (product.scatters ? double(product.bytes_of_use) : 0);

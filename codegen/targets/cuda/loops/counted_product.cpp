@@ -15,12 +15,11 @@ namespace {
 /// Terms whose products are summed in one variable (product_text.h), by the instructions for them.
 int steps_of_piece(const CountedProduct& product) { return kPiece / product.terms_of_step; }
 
-/// The function that loads a lane's left fragment, or as many partial sums.
+}  // namespace
+
 std::string_view load_of(const CountedProduct& product) {
   return product.left_words() == 4 ? "load_words" : "load_two_words";
 }
-
-}  // namespace
 
 template <typename Write>
 void CountedProductText::each_sum(int parts, int columns, const Write& write) {
@@ -142,29 +141,41 @@ void CountedProductText::take_sent(size_t p) {
   for (int i = 0; i < 5; ++i) text_.close();
 }
 
+bool CountedProductText::has_idle_warps(size_t p) const {
+  const CountedProduct& of = product(p);
+  return !of.scatters && of.lanes.warps * of.lanes.tiles_of_warp > of.lanes.unit_tiles;
+}
+
 void CountedProductText::declare_sums(size_t p, std::string_view into) {
   text_.line("// {} by {}: terms in the order of those who made them.",
              body_.name_of(ParameterKind::left, int(p)),
              body_.name_of(ParameterKind::right, int(p)));
-  text_.line("float {}_{}[{}][2][{}] = {{}};", into, p, program_.products[p].parts,
-             2 * product(p).lanes.tiles_of_warp);
+  // Fused multiply-adds set them, but those of warps without columns.
+  const bool are_set = product(p).uses_fma() && (loop_.through_memory || !has_idle_warps(p));
+  text_.line("float {}_{}[{}][2][{}]{};", into, p, program_.products[p].parts,
+             2 * product(p).lanes.tiles_of_warp, are_set ? "" : " = {}");
 }
 
 /// The sums of a split's terms, in pieces.
 void CountedProductText::multiply(size_t p, std::string_view into) {
   const CountedProduct& of = product(p);
-  const int parts = program_.products[p].parts, columns = 2 * of.lanes.tiles_of_warp;
-  const bool pieces = of.has_pieces();
   declare_sums(p, into);
   // A warp without columns must not read: nothing that it sends would say that it has.
-  const int tiles = of.lanes.warps * of.lanes.tiles_of_warp;
-  if (!of.scatters && tiles > of.lanes.unit_tiles)
+  if (has_idle_warps(p))
     text_.open("if (unit_tile < {})", of.lanes.unit_tiles);
   else
     text_.open_block();
-  if (pieces) text_.line("float piece[{}][2][{}] = {{}};", parts, columns);
   text_.line("const unsigned operand = operand_{}{};", of.name(),
              of.copy_text("iteration", of.operand_words));
+  of.uses_fma() ? multiply_by_fma(p, into) : multiply_by_mma(p, into);
+  text_.close();
+}
+
+/// The instructions of all steps of a warp.
+void CountedProductText::multiply_by_mma(size_t p, std::string_view into) {
+  const CountedProduct& of = product(p);
+  const bool pieces = of.has_pieces();
+  if (pieces) text_.line("float piece[{}][2][{}] = {{}};", of.parts, 2 * of.lanes.tiles_of_warp);
   const auto steps = [&](int begin, int end) {
     text_.open("for (int at = {}; at < {}; ++at)", begin, end);
     step(p, begin, pieces ? "piece" : fmt::format("{}_{}", into, p));
@@ -184,7 +195,6 @@ void CountedProductText::multiply(size_t p, std::string_view into) {
     steps(of.in_registers, of.steps_of_warp);
   }
   if (pieces) add_piece(p, into, false);
-  text_.close();
 }
 
 /// Adds the sums of a piece to the others.
@@ -296,6 +306,7 @@ void CountedProductText::hand_over() {
   else
     text_.open("if (split != row_tile % {})", nest_.splits());
   for (size_t p = 0; p < program_.products.size(); ++p) {
+    if (product(p).scatters) continue;
     each_sum(program_.products[p].parts, columns_, [&] {
       text_.line("{} = sums_{}[at_part][at_row][at_column];", handed_place(p, "split"), p);
     });

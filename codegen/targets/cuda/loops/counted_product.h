@@ -11,6 +11,9 @@
 
 namespace graphc::core::cuda::internal {
 
+/// The function that loads a lane's left fragment, or as many partial sums.
+std::string_view load_of(const CountedProduct& product);
+
 /// Writes into a text in whose scope are the nest's `row_tile`, `unit_tile` and, where warps share
 /// terms, `split`. Products are identified by their index in the nest. The constructor's arguments
 /// must outlive it.
@@ -46,10 +49,26 @@ class CountedProductText {
 
  private:
   void multiply(size_t p, std::string_view into);
+  /// Where fused multiply-adds have the right fragments of a step.
+  enum class Right : uint8_t { in_registers, in_shared, either };
+  void multiply_by_mma(size_t p, std::string_view into);
+  void multiply_by_fma(size_t p, std::string_view into);
+  void open_columns_of_fma(const CountedProduct& of);
+  void close_columns_of_fma(const CountedProduct& of, std::string_view into);
+  void open_each_column(const CountedProduct& of);
+  void step_of_fma(const CountedProduct& of, std::string_view left, Right right);
+  void take_right_of_fma(const CountedProduct& of);
+  void load_right_of_fma(const CountedProduct& of);
+  void batch_of_fma(size_t p, Right right);
   void multiply_terms(size_t p);
-  void load_ahead(size_t p, std::string_view batch);
+  void multiply_terms_by_mma(size_t p);
+  void multiply_terms_by_fma(size_t p);
+  void load_ahead(size_t p, std::string_view batch, std::string_view into);
+  void open_step_from_memory(const CountedProduct& of);
   void step_from_memory(size_t p, const std::string& sums);
   void give_sums(size_t p);
+  /// Whether warps that multiply nothing run through the text of a product.
+  bool has_idle_warps(size_t p) const;
   void declare_sums(size_t p, std::string_view into);
   void instructions(size_t p, const std::string& sums, const std::string& right);
   void add_piece(size_t p, std::string_view into, bool again);

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "codegen/targets/cuda/text/product_text.h"
+#include "codegen/targets/cuda/loops/counted_text.h"
 
 namespace graphc::core::cuda::internal {
 
@@ -84,9 +84,7 @@ std::vector<std::string> CountedSendText::words_of(const CountedProduct& of,
                        column);
   };
   std::vector<std::string> words;
-  const std::string_view rounded = of.factors == Factors::split_tf32
-                                       ? std::string_view("__float_as_uint")
-                                       : mma_form(of.factors).rounded;
+  const std::string_view rounded = word_function(of.factors);
   if (of.strips_of_step() == 2) {
     for (int row = 0; row < loop_.rows_of_lane; ++row)
       words.push_back(fmt::format("{}({}, {})", rounded, value(row, 0), value(row, 1)));

@@ -16,7 +16,6 @@ void CountedProductText::multiply_terms() {
 
 void CountedProductText::multiply_terms(size_t p) {
   const CountedProduct& of = product(p);
-  const int batches = (of.steps_of_warp + of.steps_ahead() - 1) / of.steps_ahead();
   // Other warps have no columns, and so no right fragments.
   if (of.busy_warps() < kCountedWarps)
     text_.open("if (warp < {})", of.busy_warps());
@@ -29,15 +28,25 @@ void CountedProductText::multiply_terms(size_t p) {
   text_.line("    operand_{} + iteration % 2 * {} + (row_tile * {} * 32 + lane) * {};", of.name(),
              of.operand_words, of.steps, of.left_words());
   declare_sums(p, "partial");
+  of.uses_fma() ? multiply_terms_by_fma(p) : multiply_terms_by_mma(p);
+  give_sums(p);
+  text_.close();
+  text_.close();
+}
+
+/// Computes `partial_P`, the sums of a warp's terms for a tile of rows.
+void CountedProductText::multiply_terms_by_mma(size_t p) {
+  const CountedProduct& of = product(p);
+  const int batches = (of.steps_of_warp + of.steps_ahead() - 1) / of.steps_ahead();
   const int columns = 2 * of.lanes.tiles_of_warp;
   if (of.has_pieces()) text_.line("float piece[{}][2][{}] = {{}};", of.parts, columns);
   text_.line("// Words of the next steps are on their way while those of some are multiplied.");
   text_.line("unsigned ahead[{}][{}][{}];", std::min(batches, 2), of.steps_ahead(),
              of.left_words());
-  load_ahead(p, "0");
+  load_ahead(p, "0", "ahead[0]");
   text_.line("#pragma unroll");
   text_.open("for (int batch = 0; batch < {}; ++batch)", batches);
-  if (batches > 1) load_ahead(p, "(batch + 1)");
+  if (batches > 1) load_ahead(p, "(batch + 1)", "ahead[(batch + 1) % 2]");
   text_.line("#pragma unroll");
   text_.open("for (int more = 0; more < {}; ++more)", of.steps_ahead());
   text_.line("const int at = batch * {} + more;", of.steps_ahead());
@@ -45,14 +54,11 @@ void CountedProductText::multiply_terms(size_t p) {
   step_from_memory(p, of.has_pieces() ? "piece" : fmt::format("partial_{}", p));
   for (int i = 0; i < 3; ++i) text_.close();
   if (of.has_pieces()) add_piece(p, "partial", false);
-  give_sums(p);
-  text_.close();
-  text_.close();
 }
 
-/// Loads the left fragments of the steps of a batch, as far as there are any. A warp whose steps
-/// are fewer loads the last one's again.
-void CountedProductText::load_ahead(size_t p, std::string_view batch) {
+/// Loads the left fragments of the steps of a batch into an array, as far as there are any. A warp
+/// whose steps are fewer loads the last one's again.
+void CountedProductText::load_ahead(size_t p, std::string_view batch, std::string_view into) {
   const CountedProduct& of = product(p);
   const bool is_partial = of.steps_of_warp * of.lanes.splits() > of.steps;
   const std::string step = first_step_text(of) + "at";
@@ -61,21 +67,26 @@ void CountedProductText::load_ahead(size_t p, std::string_view batch) {
   text_.line("const int at = {} * {} + more;", batch, of.steps_ahead());
   text_.line("if (at < {})", of.steps_of_warp);
   text_.line(
-      "  get_words(ahead[{} % 2][more], operand + {} * {});", batch,
-      is_partial ? fmt::format("min({}, {})", step, of.steps - 1) : fmt::format("({})", step),
+      "  {}({}[more], operand + {} * {});", of.rows_of_lane == 1 ? "get_two_words" : "get_words",
+      into, is_partial ? fmt::format("min({}, {})", step, of.steps - 1) : fmt::format("({})", step),
       32 * of.left_words());
   text_.close();
+}
+
+/// Opens the scope of a step, `at` of the warp's, that not all warps have.
+void CountedProductText::open_step_from_memory(const CountedProduct& of) {
+  const int surely = of.steps - of.steps_of_warp * (of.lanes.splits() - 1);
+  if (surely < of.steps_of_warp)
+    text_.open("if (at < {} || {}at < {})", std::max(surely, 0), first_step_text(of), of.steps);
+  else
+    text_.open_block();
 }
 
 /// The instructions of a step, whose left fragment is in `ahead`.
 void CountedProductText::step_from_memory(size_t p, const std::string& sums) {
   const CountedProduct& of = product(p);
   const int loads = of.loads_of_step(), others = of.steps_of_warp - of.in_registers;
-  // Those that not all warps have.
-  const int surely = of.steps - of.steps_of_warp * (of.lanes.splits() - 1);
-  const bool is_partial = surely < of.steps_of_warp;
-  if (is_partial)
-    text_.open("if (at < {} || {}at < {})", std::max(surely, 0), first_step_text(of), of.steps);
+  open_step_from_memory(of);
   text_.line("const unsigned* left = ahead[batch % 2][more];");
   text_.line("unsigned right[{}];", 4 * loads);
   if (of.in_registers > 0) {
@@ -108,7 +119,7 @@ void CountedProductText::step_from_memory(size_t p, const std::string& sums) {
     add_piece(p, "partial", true);
     text_.close();
   }
-  if (is_partial) text_.close();
+  text_.close();
 }
 
 /// Stores the sums of a warp's terms in the shared memory of the block.
@@ -123,7 +134,8 @@ void CountedProductText::give_sums(size_t p) {
   for (int i = 0; i < of.left_words(); ++i)
     text_.line("words[{}] = __float_as_uint(partial_{}[at_part][{}][at / {} * 2 + {}]);", i, p,
                i / 2, of.parts, i % 2);
-  text_.line("store_words({}, words);", inbox_place(p, split_text(of.lanes), "tile", "at_part"));
+  text_.line("store_{}words({}, words);", of.rows_of_lane == 1 ? "two_" : "",
+             inbox_place(p, split_text(of.lanes), "tile", "at_part"));
   text_.close();
   text_.close();
 }

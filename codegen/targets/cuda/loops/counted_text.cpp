@@ -7,6 +7,7 @@
 #include <set>
 #include <vector>
 
+#include "codegen/targets/cuda/text/mma_layout.h"
 #include "codegen/targets/cuda/text/nest_body.h"
 #include "codegen/targets/cuda/text/operand_text.h"
 #include "codegen/targets/cuda/text/scalar_text.h"
@@ -68,6 +69,48 @@ __device__ __forceinline__ void get_words(unsigned* words, const unsigned* at) {
   asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
                : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
                : "l"(at) : "memory");
+}
+
+)";
+
+/// The same where tiles have eight rows.
+constexpr std::string_view kGetTwoWords =
+    R"(// Words that another block may have stored before the last barrier.
+__device__ __forceinline__ void get_two_words(unsigned* words, const unsigned* at) {
+  asm volatile("ld.global.v2.u32 {%0, %1}, [%2];"
+               : "=r"(words[0]), "=r"(words[1]) : "l"(at) : "memory");
+}
+
+__device__ __forceinline__ void store_two_words(unsigned address, const unsigned* words) {
+  asm volatile("st.shared.v2.u32 [%0], {%1, %2};"
+               : : "r"(address), "r"(words[0]), "r"(words[1]) : "memory");
+}
+
+)";
+
+/// For fused multiply-adds.
+constexpr std::string_view kGiveSums =
+    R"(// Lane 8 t + u has the sums of its terms for rows 0 to 7 of column u. Lane 4 g + q gets those of
+// all terms for row g and columns 2 q and 2 q + 1.
+__device__ __forceinline__ void give_sums(const float* sums, float* own) {
+  const int lane = threadIdx.x % 32;
+  float half[4], pair[2];
+  #pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const float kept = lane & 16 ? sums[i + 4] : sums[i];
+    half[i] = kept + __shfl_xor_sync(0xffffffffu, lane & 16 ? sums[i] : sums[i + 4], 16);
+  }
+  #pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    const float kept = lane & 8 ? half[i + 2] : half[i];
+    pair[i] = kept + __shfl_xor_sync(0xffffffffu, lane & 8 ? half[i] : half[i + 2], 8);
+  }
+  // Rows 2 t and 2 t + 1 of column u. A lane reads one number of each of two others.
+  const int row = lane / 4, from = row / 2 * 8 + lane % 4 * 2;
+  const float one = __shfl_sync(0xffffffffu, lane & 1 ? pair[1] : pair[0], from + row % 2);
+  const float other = __shfl_sync(0xffffffffu, lane & 1 ? pair[0] : pair[1], from + 1 - row % 2);
+  own[0] = row % 2 == 0 ? one : other;
+  own[1] = row % 2 == 0 ? other : one;
 }
 
 )";
@@ -209,6 +252,19 @@ std::string first_step_text(const CountedProduct& product) {
   return fmt::format("{} * {} + ", split_text(product.lanes), product.steps_of_warp);
 }
 
+std::string_view word_function(Factors factors) {
+  const bool is_whole = factors == Factors::split_tf32 || factors == Factors::as_stored;
+  return is_whole ? std::string_view("__float_as_uint") : mma_form(factors).rounded;
+}
+
+std::string_view column_lane_text(const CountedProduct& product) {
+  return product.uses_fma() ? "column_lane" : "group";
+}
+
+std::string_view terms_lane_text(const CountedProduct& product) {
+  return product.uses_fma() ? "terms_lane" : "in_group";
+}
+
 std::string counted_functions(const CountedLoop& loop) {
   std::set<int> sends;
   TextWriter terms;
@@ -220,7 +276,11 @@ std::string counted_functions(const CountedLoop& loop) {
   }
   if (loop.through_memory && !loop.rows.exchanges.empty()) sends.insert(4);
   std::string text = std::string(kSharedAddress) + std::string(kFunctions);
-  text += loop.through_memory ? kGetWords : kClusterFunctions;
+  if (!loop.through_memory) text += kClusterFunctions;
+  if (loop.through_memory && (loop.rows_of_lane == 2 || !loop.rows.exchanges.empty()))
+    text += kGetWords;
+  if (loop.through_memory && loop.rows_of_lane == 1) text += kGetTwoWords;
+  if (loop.uses_fma()) text += kGiveSums;
   std::set<int> sums;
   for (const RowExchange& exchange : loop.rows.exchanges) {
     if (!loop.through_memory) sums.insert(exchange.words);
@@ -282,6 +342,7 @@ void write_counted_beginning(TextWriter& text, const CountedLoop& loop, std::str
   text.line("const int rank = (int)column_group;");
   text.line("const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;");
   text.line("const int group = lane / 4, in_group = lane % 4;");
+  if (loop.uses_fma()) text.line("const int terms_lane = lane / 8, column_lane = lane % 8;");
   text.line("const unsigned in_shared = shared_address(shared);");
   loop.through_memory ? write_exchange_in_memory(text, loop, group)
                       : write_exchange_in_cluster(text, loop);

@@ -18,6 +18,13 @@ std::string unit_tile_text(const CountedNest& nest);
 std::string split_text(const CountedNest& nest);
 std::string first_step_text(const CountedProduct& product);
 
+/// The function that makes a word of a fragment of f32, or of two where factors have 16 bits.
+std::string_view word_function(Factors factors);
+/// The lane's number of a column of a unit tile, or of two terms of a strip, in the right fragments
+/// of a product.
+std::string_view column_lane_text(const CountedProduct& product);
+std::string_view terms_lane_text(const CountedProduct& product);
+
 /// The device functions, to be placed before the kernel.
 std::string counted_functions(const CountedLoop& loop);
 

@@ -32,6 +32,9 @@ void LoopParameters::bind(TextWriter& text, const Parameter& parameter, size_t n
     case ParameterKind::columns:
       if (!is_streamed()) return;
       return add_number(fmt::format("{}_of_{}", parameter.name, nest), number);
+    case ParameterKind::k:
+      if (placement_.counted != nullptr) return;  // its text has the number of terms
+      return add("long long", parameter.name, {KernelArgument::Kind::number, number, {}});
     case ParameterKind::extent: {
       const std::string name = fmt::format("{}_of_{}", parameter.name, nest);
       add_number(name, number);

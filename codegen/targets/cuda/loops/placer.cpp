@@ -215,6 +215,8 @@ bool Placer::count_exchange(LoopPlacement& p) const {
     NestForm& form = p.nests[product.nest].form;
     form.resident[product.product] = form.exchanged[product.product] = true;
   }
+  for (CountedProduct& product : plan.loop->products)
+    product.cycles = plan.loop->cycles_of(product, gpu_);
   plan.loop->beside_us = plan.loop->time_beside_products(nests_, gpu_);
   p.counted = std::make_shared<const CountedLoop>(std::move(*plan.loop));
   return true;
@@ -348,16 +350,8 @@ double Placer::multiplied_per_clock(const NestProgram& program, const NestProduc
 /// cycle, or multiplies, whichever takes longer, comes after that.
 double Placer::counted_step_us(const LoopPlacement& p) const {
   double us = p.counted->beside_us + double(p.counted->meetings()) * barrier_us(p);
-  for (const CountedProduct& product : p.counted->products) {
-    const NestProduct& form = nests_.program(product.nest).products[product.product];
-    const double terms = double(product.steps_of_warp) * product.terms_of_step;
-    const double multiplied = double(p.counted->row_tiles) * kTileRows * kCountedWarps *
-                              form.parts * product.lanes.tiles_of_warp * kUnits * terms;
-    const double cycles =
-        std::max(multiplied / multiplied_per_clock(nests_.program(product.nest), form),
-                 p.counted->loaded_bytes(product) / 128);
-    us += cycles / gpu_.clock_per_us;
-  }
+  for (const CountedProduct& product : p.counted->products)
+    us += std::max(product.cycles, p.counted->loaded_bytes(product) / 128) / gpu_.clock_per_us;
   return us;
 }
 

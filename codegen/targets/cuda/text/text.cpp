@@ -24,6 +24,7 @@ constexpr std::string_view kOwn =
     "abs absf acos acosf ahead apart around arrived asin asinf at at_column at_part "
     "at_position at_row at_term at_two atan atanf await_bytes await_copies_but_2 barriers batch "
     "begin begin_counting behind bf16_bits bf16_of_pair bf16_pair bf16_value block blockDim "
+    "column_lane get_two_words give_sums of_columns staged store_two_words terms_lane "
     "blockIdx block_barrier block_begin block_group block_x block_y block_z bytes ceil ceilf "
     "cluster_barrier column column_begin column_end column_group column_groups column_there "
     "columns columns_there copies copy_16 copy_4 copy_8 copysign copysignf cos cosf cosh "
