@@ -203,14 +203,10 @@ bool reads_its_own(const std::vector<Line>& lines, size_t at) {
 std::string_view why_equal_in_tile(const TextMutant& mutant, const std::vector<Line>& lines,
                                    size_t at, const Launched& launched, const TileLoops& loops) {
   const std::string_view rule = mutant.rule->name;
-  const auto declares = [&](std::string_view what) {
-    std::string_view line = mutant.before;
-    if (line.starts_with("const ")) line.remove_prefix(6);
-    if (!line.starts_with("float* ") && !line.starts_with("double* ")) return false;
-    return line.substr(line.find(' ') + 1).starts_with(what);
-  };
-  const bool of_left = declares("left_");
-  const bool of_right = declares("resident_tile") || declares("to = &resident_");
+  static const std::regex left(R"(^const (?:float|double)\* left_)"),
+      right(R"(^(?:const )?(?:float|double)\* (?:resident_tile|to = &resident_))");
+  const bool of_left = std::regex_search(mutant.before, left);
+  const bool of_right = std::regex_search(mutant.before, right);
   std::smatch place;
   if (rule == "remainder for quotient of a sum" &&
       ((of_left && loops.one_tile_of_rows) || (of_right && loops.one_tile_of_columns)))
