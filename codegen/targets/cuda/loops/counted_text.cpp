@@ -90,8 +90,8 @@ __device__ __forceinline__ void store_two_words(unsigned address, const unsigned
 
 /// For fused multiply-adds.
 constexpr std::string_view kGiveSums =
-    R"(// Lane 8 t + u has the sums of its terms for rows 0 to 7 of column u. Lane 4 g + q gets those
-// of all terms for row g and columns 2 q and 2 q + 1.
+    R"(// Lane 8 t + u has the sums of its terms for rows 0 to 7 of column u. Lane 4 g + q gets
+// those of all terms for row g and columns 2 q and 2 q + 1.
 __device__ __forceinline__ void give_sums(const float* sums, float* own) {
   const int lane = threadIdx.x % 32;
   float half[4], pair[2];
